@@ -1,0 +1,2 @@
+//! The panto program.
+fn main() {}

@@ -1,0 +1,597 @@
+//! An agent: a conversation, a model to ask and tools to run.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::OwnedMutexGuard;
+
+use crate::batch::{NoTools, ToolSource};
+use crate::cancel::{Cancel, DEFAULT_GRACE};
+use crate::clock::{Clock, SystemClock};
+use crate::conversation::Conversation;
+use crate::hooks::{NoHooks, TurnHooks};
+use crate::ids::{AgentId, MessageId, SessionId};
+use crate::message::{Block, Message, Metadata, Role};
+use crate::model::Model;
+use crate::protocol::{Protocol, ToolChoice};
+use crate::queue::{Queue, QueueId, Queued, Submission};
+use crate::session::{Header, NullStore, OpenSession, Record, Session, SessionError, SessionStore};
+use crate::tool::ToolSet;
+use crate::turn::{Opening, Turn};
+
+/// A conversation, a model to ask and tools to run. Clones are handles to the same agent.
+///
+/// At most one turn runs at a time. While it runs everything can be read, as it is at that
+/// moment, and what is set takes effect with the next request; only what changes the
+/// conversation is refused.
+#[derive(Clone)]
+pub struct Agent {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("id", &self.shared.id)
+            .field("session", &self.shared.session_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who answers, and how it must use tools. Cheap to clone.
+#[derive(Clone)]
+pub struct AgentConfig {
+    /// The wire format.
+    pub protocol: Arc<dyn Protocol>,
+    /// The model.
+    pub model: Arc<Model>,
+    /// Whether the model must call a tool.
+    pub tool_choice: ToolChoice,
+}
+
+/// What an agent allows itself.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentOptions {
+    /// How long a tool may go on after a cancel.
+    pub grace: Duration,
+    /// How many bytes of text a tool result may have; more is cut in the middle and marked.
+    pub max_result_bytes: usize,
+    /// How many requests one turn may make; more ends it with `limit`.
+    pub max_rounds: Option<u32>,
+    /// Whether a conversation near its context window is compacted without being asked.
+    pub auto_compact: bool,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        Self {
+            grace: DEFAULT_GRACE,
+            max_result_bytes: 1024 * 1024,
+            max_rounds: None,
+            auto_compact: true,
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    pub(crate) id: AgentId,
+    pub(crate) session_id: SessionId,
+    pub(crate) context: Arc<str>,
+    pub(crate) label: Option<Arc<str>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Arc<dyn TurnHooks>,
+    pub(crate) source: Arc<dyn ToolSource>,
+    pub(crate) options: AgentOptions,
+    pub(crate) config: RwLock<AgentConfig>,
+    pub(crate) tools: RwLock<ToolSet>,
+    pub(crate) system_prompt: RwLock<Option<Arc<str>>>,
+    pub(crate) conversation: Mutex<Conversation>,
+    pub(crate) queue: Mutex<Queue>,
+    /// The signal of the live turn.
+    pub(crate) live: Mutex<Option<Cancel>>,
+    /// Held by the live turn, or by an edit.
+    pub(crate) writer: Arc<tokio::sync::Mutex<Writer>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.config
+            .get_mut()
+            .protocol
+            .release_context(&self.context);
+    }
+}
+
+/// What only the one who changes the conversation has.
+pub(crate) struct Writer {
+    pub(crate) session: Box<dyn Session>,
+}
+
+pub(crate) type WriterGuard = OwnedMutexGuard<Writer>;
+
+/// The agent has a live turn, which must settle first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent has a live turn; wait until it settles, or cancel it")]
+pub struct Busy;
+
+/// Why a conversation could not be changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// A turn is live.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The conversation has no such message.
+    #[error("the conversation has no message `{0}`")]
+    NoMessage(MessageId),
+    /// The change is in memory, and is stored with the next append.
+    #[error("could not store the change")]
+    Session(#[from] SessionError),
+}
+
+/// What a turn begins with.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// What is said.
+    pub blocks: Vec<Block>,
+    /// On the user message.
+    pub metadata: Metadata,
+    /// Whether tool calls are run. If not, the turn ends at the first answer, and
+    /// [`crate::Outcome::tool_calls`] has its calls.
+    pub dispatch_tools: bool,
+}
+
+impl Prompt {
+    /// A prompt of blocks.
+    pub fn new(blocks: Vec<Block>) -> Self {
+        Self {
+            blocks,
+            metadata: Metadata::new(),
+            dispatch_tools: true,
+        }
+    }
+
+    /// The same with metadata on the user message.
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// The same, ending at the first answer.
+    pub fn without_dispatch(mut self) -> Self {
+        self.dispatch_tools = false;
+        self
+    }
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self::new(vec![Block::text(text)])
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self::new(vec![Block::text(text)])
+    }
+}
+
+/// Collects what an agent is made of.
+pub struct AgentBuilder {
+    config: AgentConfig,
+    label: Option<Arc<str>>,
+    clock: Arc<dyn Clock>,
+    hooks: Arc<dyn TurnHooks>,
+    source: Arc<dyn ToolSource>,
+    tools: Option<ToolSet>,
+    system_prompt: Option<Arc<str>>,
+    options: AgentOptions,
+}
+
+impl AgentBuilder {
+    /// Names the agent for logs and scripts; never sent.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Takes time and ids from `clock`.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Lets `hooks` rewrite what enters the conversation.
+    pub fn hooks(mut self, hooks: Arc<dyn TurnHooks>) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Runs tools on `source`. Without [`AgentBuilder::tools`] the model sees all of them.
+    pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// Shows the model these tools.
+    pub fn tools(mut self, tools: ToolSet) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// Sets the system prompt. It is not part of the session: a resumed agent gets the one of
+    /// its day. System messages of the conversation are, and follow it.
+    pub fn system_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.system_prompt = Some(text.into());
+        self
+    }
+
+    /// Sets whether the model must call a tool.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.config.tool_choice = choice;
+        self
+    }
+
+    /// Sets what the agent allows itself.
+    pub fn options(mut self, options: AgentOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// An agent whose conversation ends with it.
+    pub fn ephemeral(self) -> Agent {
+        let id = SessionId::new(self.clock.fresh_id());
+        let session = NullStore.begin(id);
+        self.build(session, Conversation::new())
+    }
+
+    /// An agent with a new session in `store`. Nothing is on disk before its first assistant
+    /// message.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::create`].
+    pub async fn create(
+        self,
+        store: &dyn SessionStore,
+        cwd: impl Into<PathBuf>,
+    ) -> Result<Agent, SessionError> {
+        let header = Header {
+            id: SessionId::new(self.clock.fresh_id()),
+            created: self.clock.now(),
+            cwd: cwd.into(),
+            metadata: Metadata::new(),
+        };
+        let session = store.create(header).await?;
+        Ok(self.build(session, Conversation::new()))
+    }
+
+    /// An agent that goes on with a session of `store`, which it locks.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::open`].
+    pub async fn open(
+        self,
+        store: &dyn SessionStore,
+        id: SessionId,
+    ) -> Result<Agent, SessionError> {
+        let OpenSession { session, tree } = store.open(id).await?;
+        let conversation = tree.conversation();
+        Ok(self.build(session, conversation))
+    }
+
+    /// An agent that appends to `session`, which holds `conversation`.
+    pub fn build(self, session: Box<dyn Session>, conversation: Conversation) -> Agent {
+        let session_id = session.id();
+        // A source that declares a name twice shows the first; `tools` is the way to choose.
+        let tools = self.tools.unwrap_or_else(|| {
+            let mut seen = std::collections::HashSet::new();
+            let mut declarations = self.source.declarations();
+            declarations.retain(|declaration| seen.insert(declaration.name.clone()));
+            ToolSet::new(declarations).unwrap_or_default()
+        });
+        Agent {
+            shared: Arc::new(Shared {
+                id: AgentId::new(self.clock.fresh_id()),
+                session_id,
+                context: session_id.to_string().into(),
+                label: self.label,
+                clock: self.clock,
+                hooks: self.hooks,
+                source: self.source,
+                options: self.options,
+                config: RwLock::new(self.config),
+                tools: RwLock::new(tools),
+                system_prompt: RwLock::new(self.system_prompt),
+                conversation: Mutex::new(conversation),
+                queue: Mutex::new(Queue::default()),
+                live: Mutex::new(None),
+                writer: Arc::new(tokio::sync::Mutex::new(Writer { session })),
+            }),
+        }
+    }
+}
+
+impl Agent {
+    /// Begins an agent that asks `model` over `protocol`.
+    pub fn builder(protocol: Arc<dyn Protocol>, model: Model) -> AgentBuilder {
+        AgentBuilder {
+            config: AgentConfig {
+                protocol,
+                model: Arc::new(model),
+                tool_choice: ToolChoice::Auto,
+            },
+            label: None,
+            clock: Arc::new(SystemClock),
+            hooks: Arc::new(NoHooks),
+            source: Arc::new(NoTools),
+            tools: None,
+            system_prompt: None,
+            options: AgentOptions::default(),
+        }
+    }
+
+    /// Starts a turn with a prompt.
+    ///
+    /// Nothing happens before the turn is polled.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] while another turn is live.
+    pub fn run(&self, prompt: impl Into<Prompt>) -> Result<Turn, Busy> {
+        self.start(Opening::Prompt(prompt.into()))
+    }
+
+    /// Starts a turn that goes on from the last complete message, without a new user message:
+    /// after a transport error or a cancel. A cancelled answer's partial text stays in the
+    /// session, on a branch of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] while another turn is live.
+    pub fn continue_turn(&self) -> Result<Turn, Busy> {
+        self.start(Opening::Continue)
+    }
+
+    /// Starts a turn with what is queued: all steering, else the first follow-up.
+    ///
+    /// `None` if nothing is queued that may start a turn: after an interrupt what code queued
+    /// waits for a turn that a person starts.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] while another turn is live.
+    pub fn run_queued(&self) -> Result<Option<Turn>, Busy> {
+        if !self.shared.queue.lock().can_start() {
+            return Ok(None);
+        }
+        self.start(Opening::Queue).map(Some)
+    }
+
+    /// Starts a turn that compacts the conversation: everything before the last turns is
+    /// replaced by a summary, which heeds `instructions`.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] while another turn is live.
+    pub fn compact(&self, instructions: Option<String>) -> Result<Turn, Busy> {
+        self.start(Opening::Compact(instructions))
+    }
+
+    fn start(&self, opening: Opening) -> Result<Turn, Busy> {
+        let writer = self.try_write()?;
+        Ok(Turn::new(self.clone(), writer, opening))
+    }
+
+    fn try_write(&self) -> Result<WriterGuard, Busy> {
+        Arc::clone(&self.shared.writer)
+            .try_lock_owned()
+            .map_err(|_| Busy)
+    }
+
+    /// Completes when no turn is live.
+    pub async fn settled(&self) {
+        drop(self.shared.writer.lock().await);
+    }
+
+    /// Whether a turn is live.
+    pub fn is_busy(&self) -> bool {
+        self.shared.writer.try_lock().is_err()
+    }
+
+    /// Asks the live turn to stop, if there is one.
+    pub fn interrupt(&self) {
+        if let Some(cancel) = &*self.shared.live.lock() {
+            cancel.ask_within(self.shared.options.grace);
+        }
+    }
+
+    /// Queues something for the agent to hear.
+    ///
+    /// It lands exactly once. While no turn is live, [`Agent::run_queued`] starts one with it.
+    pub fn submit(&self, submission: Submission) -> QueueId {
+        self.shared.queue.lock().push(submission)
+    }
+
+    /// Takes a submission back; `None` if it has landed.
+    pub fn withdraw(&self, id: QueueId) -> Option<Submission> {
+        self.shared.queue.lock().remove(id)
+    }
+
+    /// What is queued, in order.
+    pub fn queued(&self) -> Vec<Queued> {
+        self.shared.queue.lock().list()
+    }
+
+    /// Names the agent.
+    pub fn id(&self) -> AgentId {
+        self.shared.id
+    }
+
+    /// Names its session.
+    pub fn session_id(&self) -> SessionId {
+        self.shared.session_id
+    }
+
+    /// Its label.
+    pub fn label(&self) -> Option<&str> {
+        self.shared.label.as_deref()
+    }
+
+    /// A snapshot of the conversation.
+    pub fn conversation(&self) -> Conversation {
+        self.shared.conversation.lock().clone()
+    }
+
+    /// Who answers.
+    pub fn config(&self) -> AgentConfig {
+        self.shared.config.read().clone()
+    }
+
+    /// Sets who answers from the next request on.
+    pub fn set_config(&self, config: AgentConfig) {
+        *self.shared.config.write() = config;
+    }
+
+    /// The tools that the model sees.
+    pub fn tools(&self) -> ToolSet {
+        self.shared.tools.read().clone()
+    }
+
+    /// Sets the tools that the model sees from the next request on.
+    pub fn set_tools(&self, tools: ToolSet) {
+        *self.shared.tools.write() = tools;
+    }
+
+    /// The system prompt.
+    pub fn system_prompt(&self) -> Option<Arc<str>> {
+        self.shared.system_prompt.read().clone()
+    }
+
+    /// Sets the system prompt from the next request on.
+    pub fn set_system_prompt(&self, text: Option<Arc<str>>) {
+        *self.shared.system_prompt.write() = text;
+    }
+
+    /// Adds a system message.
+    ///
+    /// # Errors
+    ///
+    /// A turn is live, or the message could not be stored.
+    pub async fn add_system_message(
+        &self,
+        text: impl Into<String>,
+        metadata: Metadata,
+    ) -> Result<MessageId, EditError> {
+        self.add_message(Role::System, vec![Block::text(text)], metadata)
+            .await
+    }
+
+    /// Adds a user message that no turn answers yet.
+    ///
+    /// # Errors
+    ///
+    /// A turn is live, or the message could not be stored.
+    pub async fn add_user_message(
+        &self,
+        blocks: Vec<Block>,
+        metadata: Metadata,
+    ) -> Result<MessageId, EditError> {
+        self.add_message(Role::User, blocks, metadata).await
+    }
+
+    async fn add_message(
+        &self,
+        role: Role,
+        blocks: Vec<Block>,
+        metadata: Metadata,
+    ) -> Result<MessageId, EditError> {
+        let mut writer = self.try_write()?;
+        let mut message = self.shared.new_message(role, blocks);
+        message.metadata = metadata;
+        let id = message.id.clone();
+        self.shared.append(&mut writer, message).await?;
+        Ok(id)
+    }
+
+    /// Replaces a message's metadata, in memory and on disk.
+    ///
+    /// # Errors
+    ///
+    /// A turn is live, there is no such message, or the change could not be stored.
+    pub async fn set_message_metadata(
+        &self,
+        id: &MessageId,
+        metadata: Metadata,
+    ) -> Result<(), EditError> {
+        let mut writer = self.try_write()?;
+        {
+            let mut conversation = self.shared.conversation.lock();
+            let position = conversation
+                .messages()
+                .iter()
+                .position(|message| message.id == *id)
+                .ok_or_else(|| EditError::NoMessage(id.clone()))?;
+            let mut message = Message::clone(&conversation.messages()[position]);
+            message.metadata = metadata.clone();
+            conversation.replace(position, Arc::new(message));
+        }
+        let record = Record::Metadata {
+            target: id.clone(),
+            metadata,
+            at: self.shared.clock.now(),
+        };
+        writer.session.append(vec![record]).await?;
+        Ok(())
+    }
+
+    /// Goes on from another point of the session, as
+    /// [`crate::session::SessionTree::conversation_at`] gives it. What follows becomes a branch;
+    /// nothing is lost.
+    ///
+    /// # Errors
+    ///
+    /// A turn is live, or the change could not be stored.
+    pub async fn continue_from(&self, conversation: Conversation) -> Result<(), EditError> {
+        let mut writer = self.try_write()?;
+        let record = Record::Head {
+            target: conversation.head().cloned(),
+            at: self.shared.clock.now(),
+        };
+        *self.shared.conversation.lock() = conversation;
+        writer.session.append(vec![record]).await?;
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// A message that follows the conversation's head.
+    pub(crate) fn new_message(&self, role: Role, blocks: Vec<Block>) -> Message {
+        Message {
+            id: self.clock.fresh_id().into(),
+            parent: self.conversation.lock().head().cloned(),
+            at: self.clock.now(),
+            role,
+            blocks,
+            metadata: Metadata::new(),
+            origin: None,
+            usage: None,
+            stop: None,
+        }
+    }
+
+    /// Adds a message in memory, then on disk.
+    pub(crate) async fn append(
+        &self,
+        writer: &mut Writer,
+        message: Message,
+    ) -> Result<(), SessionError> {
+        let record = Record::Message(message.clone());
+        self.conversation.lock().push(Arc::new(message));
+        writer.session.append(vec![record]).await
+    }
+}

@@ -1,0 +1,60 @@
+//! Bytes with a media type, in memory or beside a stored session.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+/// Bytes with a media type, such as an image; cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// Such as `image/png`.
+    pub media_type: String,
+    source: Source,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Memory(Bytes),
+    File(PathBuf),
+}
+
+impl Attachment {
+    /// An attachment that is held in memory.
+    pub fn new(media_type: impl Into<String>, data: impl Into<Bytes>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: Source::Memory(data.into()),
+        }
+    }
+
+    /// An attachment that is read from `path` whenever it is needed.
+    ///
+    /// A session that is loaded from disk holds its large attachments so.
+    pub fn from_file(media_type: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: Source::File(path.into()),
+        }
+    }
+
+    /// The file that holds the bytes, if they are not in memory.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Memory(_) => None,
+            Source::File(path) => Some(path),
+        }
+    }
+
+    /// The bytes. Blocks on the file system if they lie in a file.
+    ///
+    /// # Errors
+    ///
+    /// The file can no longer be read.
+    pub fn bytes(&self) -> io::Result<Bytes> {
+        match &self.source {
+            Source::Memory(data) => Ok(data.clone()),
+            Source::File(path) => std::fs::read(path).map(Bytes::from),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Batches of tool calls, and the sources that run them.
+
+use std::sync::Arc;
+
+use crate::agent::Agent;
+use crate::attachment::Attachment;
+use crate::cancel::Cancel;
+use crate::ids::{BatchId, SessionId, TurnId};
+use crate::message::{CallId, ToolContent, ToolStatus};
+use crate::raw_json::RawJson;
+use crate::tool::ToolDeclaration;
+
+mod reply;
+
+pub use reply::ToolReply;
+pub(crate) use reply::{BatchReplies, ReplyUpdate, replies};
+
+/// Runs tools by name; one source serves any number of agents.
+pub trait ToolSource: Send + Sync {
+    /// Every tool that the source can run.
+    fn declarations(&self) -> Vec<ToolDeclaration>;
+
+    /// Starts every call of a batch, concurrently, and returns without waiting.
+    ///
+    /// Each call answers through its [`ToolReply`], in any order; a reply that is dropped
+    /// unanswered becomes an error result. Called on the task that drives the turn, inside a
+    /// tokio runtime. A panic fails the calls that have not answered yet.
+    fn invoke_batch(&self, batch: ToolBatch);
+}
+
+/// A source without tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTools;
+
+impl ToolSource for NoTools {
+    fn declarations(&self) -> Vec<ToolDeclaration> {
+        Vec::new()
+    }
+
+    fn invoke_batch(&self, _batch: ToolBatch) {}
+}
+
+/// All runnable calls of one assistant message.
+#[derive(Debug)]
+pub struct ToolBatch {
+    /// Names the batch.
+    pub id: BatchId,
+    /// The turn that raised it.
+    pub turn: TurnId,
+    /// The session of the agent that raised it.
+    pub session: SessionId,
+    /// The agent that raised it: the batch's lane.
+    pub agent: Agent,
+    /// Raised when the turn is to stop. After its grace period the turn settles the calls that
+    /// have not answered as cancelled.
+    pub cancel: Cancel,
+    /// The calls, in the model's order.
+    pub calls: Vec<PendingCall>,
+}
+
+/// One call that is to be run.
+#[derive(Debug)]
+pub struct PendingCall {
+    /// Names the call.
+    pub id: CallId,
+    /// The canonical tool name; declared by the agent.
+    pub tool_name: Arc<str>,
+    /// A JSON object, after hooks.
+    pub input: RawJson,
+    /// Takes the answer.
+    pub reply: ToolReply,
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// How the call ended.
+    pub status: ToolStatus,
+    /// Text and attachments, in order.
+    pub content: Vec<ToolContent>,
+}
+
+impl ToolOutput {
+    /// A successful answer of one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            status: ToolStatus::Ok,
+            content: vec![ToolContent::Text(text.into())],
+        }
+    }
+
+    /// A failure, with what happened.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            status: ToolStatus::Error,
+            content: vec![ToolContent::Text(text.into())],
+        }
+    }
+
+    /// A call that stopped because it was asked to.
+    pub fn cancelled(text: impl Into<String>) -> Self {
+        Self {
+            status: ToolStatus::Cancelled,
+            content: vec![ToolContent::Text(text.into())],
+        }
+    }
+
+    /// The same with an attachment behind it.
+    pub fn with_attachment(mut self, attachment: Attachment) -> Self {
+        self.content.push(ToolContent::Attachment(attachment));
+        self
+    }
+}

@@ -1,0 +1,204 @@
+//! The way from a running tool call back to the turn that waits for it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::ToolOutput;
+
+/// How much output of one call may wait for a reader. What comes beyond is not shown;
+/// the result is not affected.
+const MAX_PENDING_OUTPUT: usize = 1024 * 1024;
+
+/// Takes one call's output as it comes and its answer at the end.
+///
+/// Any thread may use it. Dropping it without an answer makes an error result.
+pub struct ToolReply {
+    index: usize,
+    shared: Arc<Shared>,
+    answered: bool,
+}
+
+impl fmt::Debug for ToolReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolReply")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ToolReply {
+    /// Shows output while the call runs; it is not part of the result.
+    ///
+    /// Chunks that nobody has read yet are merged. Does not block.
+    pub fn output(&self, chunk: &str) {
+        if chunk.is_empty() {
+            return;
+        }
+        let mut state = self.shared.state.lock();
+        let slot = &mut state.slots[self.index];
+        if slot.closed || slot.pending.len() + chunk.len() > MAX_PENDING_OUTPUT {
+            return;
+        }
+        slot.pending.push_str(chunk);
+        if !slot.queued {
+            slot.queued = true;
+            let index = self.index;
+            state.ready.push_back(index);
+        }
+        state.wake();
+    }
+
+    /// Ends the call. After the turn has settled it already, the answer is dropped.
+    pub fn finish(mut self, output: ToolOutput) {
+        self.settle(Ending::Answered(output));
+    }
+
+    /// Whether the turn no longer waits for this call.
+    pub fn is_closed(&self) -> bool {
+        self.shared.state.lock().slots[self.index].closed
+    }
+
+    /// Completes when the turn no longer waits for this call: stop working on it.
+    pub async fn closed(&self) {
+        self.shared.closed.cancelled().await;
+    }
+
+    fn settle(&mut self, ending: Ending) {
+        self.answered = true;
+        let mut state = self.shared.state.lock();
+        let slot = &mut state.slots[self.index];
+        if slot.closed {
+            return;
+        }
+        slot.ending = Some(ending);
+        if !slot.queued {
+            slot.queued = true;
+            let index = self.index;
+            state.ready.push_back(index);
+        }
+        state.wake();
+    }
+}
+
+impl Drop for ToolReply {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.settle(Ending::Dropped);
+        }
+    }
+}
+
+struct Shared {
+    state: Mutex<State>,
+    closed: tokio_util::sync::CancellationToken,
+}
+
+struct State {
+    slots: Vec<Slot>,
+    ready: VecDeque<usize>,
+    waker: Option<Waker>,
+}
+
+impl State {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    pending: String,
+    ending: Option<Ending>,
+    queued: bool,
+    closed: bool,
+}
+
+enum Ending {
+    Answered(ToolOutput),
+    Dropped,
+}
+
+/// What a waiting turn hears of one call.
+pub(crate) enum ReplyUpdate {
+    /// Output to show.
+    Output { index: usize, chunk: String },
+    /// The call's answer.
+    Answered { index: usize, output: ToolOutput },
+    /// The call's reply was dropped without an answer.
+    Dropped { index: usize },
+}
+
+/// The turn's end of a batch's replies. Dropping it closes every call that is still open.
+pub(crate) struct BatchReplies {
+    shared: Arc<Shared>,
+}
+
+/// Makes the replies of a batch of `count` calls.
+pub(crate) fn replies(count: usize) -> (Vec<ToolReply>, BatchReplies) {
+    let shared = Arc::new(Shared {
+        state: Mutex::new(State {
+            slots: (0..count).map(|_| Slot::default()).collect(),
+            ready: VecDeque::new(),
+            waker: None,
+        }),
+        closed: tokio_util::sync::CancellationToken::new(),
+    });
+    let replies = (0..count)
+        .map(|index| ToolReply {
+            index,
+            shared: Arc::clone(&shared),
+            answered: false,
+        })
+        .collect();
+    (replies, BatchReplies { shared })
+}
+
+impl BatchReplies {
+    /// The next news of any call. Losing the future loses nothing.
+    pub(crate) async fn next(&self) -> ReplyUpdate {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<ReplyUpdate> {
+        let mut state = self.shared.state.lock();
+        while let Some(index) = state.ready.pop_front() {
+            let slot = &mut state.slots[index];
+            slot.queued = false;
+            if !slot.pending.is_empty() {
+                let chunk = std::mem::take(&mut slot.pending);
+                if slot.ending.is_some() {
+                    slot.queued = true;
+                    state.ready.push_back(index);
+                }
+                return Poll::Ready(ReplyUpdate::Output { index, chunk });
+            }
+            match slot.ending.take() {
+                Some(ending) => {
+                    slot.closed = true;
+                    return Poll::Ready(match ending {
+                        Ending::Answered(output) => ReplyUpdate::Answered { index, output },
+                        Ending::Dropped => ReplyUpdate::Dropped { index },
+                    });
+                }
+                None => {}
+            }
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for BatchReplies {
+    fn drop(&mut self) {
+        for slot in &mut self.shared.state.lock().slots {
+            slot.closed = true;
+        }
+        self.shared.closed.cancel();
+    }
+}

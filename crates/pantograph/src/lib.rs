@@ -1,0 +1,52 @@
+//! The agent core of panto: conversations, turns, tools, sessions, cancellation, compaction.
+//!
+//! For Rust programs that want an agent, and for the crates above it. It knows no Lua, no HTTP
+//! and no terminal, reads no environment and prints nothing: protocols, tools and stores come
+//! in as traits.
+//!
+//! Start at [`Agent`]; [`Turn`] is what it does, [`Event`] what it says meanwhile.
+
+mod agent;
+mod attachment;
+mod batch;
+mod cancel;
+mod clock;
+mod conversation;
+mod error;
+mod event;
+mod governor;
+mod hooks;
+mod ids;
+mod message;
+mod model;
+pub mod protocol;
+mod queue;
+mod raw_json;
+mod retry;
+pub mod session;
+mod tool;
+mod turn;
+mod usage;
+
+pub use agent::{Agent, AgentBuilder, AgentConfig, AgentOptions, Busy, EditError, Prompt};
+pub use attachment::Attachment;
+pub use batch::{NoTools, PendingCall, ToolBatch, ToolOutput, ToolReply, ToolSource};
+pub use cancel::{Cancel, DEFAULT_GRACE};
+pub use clock::{Clock, SystemClock};
+pub use conversation::Conversation;
+pub use error::{ErrorClass, ProviderError, TurnError, with_causes};
+pub use event::{Event, Outcome};
+pub use governor::{Governor, Permit};
+pub use hooks::{HookContext, HookedCall, HookedResult, NoHooks, TurnHooks};
+pub use ids::{AgentId, BatchId, InvalidSessionId, MessageId, SessionId, TurnId};
+pub use message::{
+    Block, CallId, Message, Metadata, Origin, Role, StopReason, ToolCall, ToolContent, ToolResult,
+    ToolStatus,
+};
+pub use model::{InvalidModelRef, Model, ModelRef, StreamLimits};
+pub use queue::{QueueId, Queued, Sender, Submission, Timing};
+pub use raw_json::RawJson;
+pub use retry::RetryPolicy;
+pub use tool::{InvalidDeclaration, InvalidToolName, ToolDeclaration, ToolName, ToolSet};
+pub use turn::{Turn, TurnControl};
+pub use usage::{Price, Usage, UsageTotal};

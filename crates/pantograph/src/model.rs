@@ -1,0 +1,169 @@
+//! Which model answers, and the limits that hold for it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::governor::Governor;
+use crate::message::Origin;
+use crate::retry::RetryPolicy;
+use crate::usage::Price;
+
+/// A model as users write it: `provider:alias`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelRef {
+    provider: String,
+    alias: String,
+}
+
+/// Why a text is not a [`ModelRef`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected `provider:alias`, got `{0}`")]
+pub struct InvalidModelRef(pub String);
+
+impl ModelRef {
+    /// Reads `provider:alias`, split at the first colon.
+    ///
+    /// The provider is made of letters, digits, `_` and `-`; the alias is any text without
+    /// blanks or control characters.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidModelRef`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, InvalidModelRef> {
+        let invalid = || InvalidModelRef(text.to_owned());
+        let (provider, alias) = text.split_once(':').ok_or_else(invalid)?;
+        let provider_ok = !provider.is_empty()
+            && provider
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        let alias_ok =
+            !alias.is_empty() && !alias.chars().any(|c| c.is_whitespace() || c.is_control());
+        if provider_ok && alias_ok {
+            Ok(Self {
+                provider: provider.to_owned(),
+                alias: alias.to_owned(),
+            })
+        } else {
+            Err(invalid())
+        }
+    }
+
+    /// The configured provider.
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// The model's name within the provider.
+    pub fn alias(&self) -> &str {
+        &self.alias
+    }
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.provider, self.alias)
+    }
+}
+
+/// A model, ready to be asked: everything about it but the protocol.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// How users name it.
+    pub reference: ModelRef,
+    /// Its name on the wire.
+    pub wire_model: String,
+    /// Where its provider is reached, if the protocol has a place.
+    pub base_url: Option<String>,
+    /// The reasoning label in force; the protocol maps it.
+    pub reasoning: Option<String>,
+    /// How many tokens a request and its answer may hold together.
+    /// Without it no compaction starts by itself.
+    pub context_window: Option<u64>,
+    /// How many tokens an answer may have.
+    pub max_output: Option<u64>,
+    /// What it costs.
+    pub price: Option<Price>,
+    /// How long it may take.
+    pub limits: StreamLimits,
+    /// How failed attempts are repeated.
+    pub retry: RetryPolicy,
+    /// Shared by every agent that asks the same provider.
+    pub governor: Arc<Governor>,
+}
+
+impl Model {
+    /// A model without known limits or price, named `reference` on the wire's side as `alias`.
+    pub fn new(reference: ModelRef) -> Self {
+        Self {
+            wire_model: reference.alias().to_owned(),
+            reference,
+            base_url: None,
+            reasoning: None,
+            context_window: None,
+            max_output: None,
+            price: None,
+            limits: StreamLimits::default(),
+            retry: RetryPolicy::default(),
+            governor: Arc::new(Governor::default()),
+        }
+    }
+
+    /// What is recorded on the messages that it produces over the protocol `style`.
+    pub fn origin(&self, style: &str) -> Origin {
+        Origin {
+            style: style.to_owned(),
+            base_url: self.base_url.clone(),
+            model: self.wire_model.clone(),
+            reference: self.reference.to_string(),
+            reasoning: self.reasoning.clone(),
+        }
+    }
+}
+
+/// How long the parts of one attempt may take; `None` means for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// Until [`crate::protocol::Protocol::open`] has a connection.
+    pub connect: Option<Duration>,
+    /// Between two events. Bytes that carry no event, such as keep-alive comments, do not count.
+    pub idle: Option<Duration>,
+    /// From the start of the attempt to its last event.
+    pub total: Option<Duration>,
+}
+
+impl Default for StreamLimits {
+    /// 20 s to connect, 300 s between events (models may think in silence), no total.
+    fn default() -> Self {
+        Self {
+            connect: Some(Duration::from_secs(20)),
+            idle: Some(Duration::from_secs(300)),
+            total: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_split_at_the_first_colon_only() {
+        let cases = [
+            ("anthropic:sonnet", Some(("anthropic", "sonnet"))),
+            ("ollama:qwen:7b", Some(("ollama", "qwen:7b"))),
+            ("hf:owner/name", Some(("hf", "owner/name"))),
+            ("sonnet", None),
+            (":x", None),
+            ("x:", None),
+            ("a b:c", None),
+            ("a/b:c", None),
+            ("a:b c", None),
+        ];
+        for (text, expected) in cases {
+            let parsed = ModelRef::parse(text).ok();
+            let parts = parsed.as_ref().map(|r| (r.provider(), r.alias()));
+            assert_eq!(parts, expected, "{text}");
+        }
+    }
+}

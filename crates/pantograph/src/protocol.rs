@@ -1,0 +1,186 @@
+//! The seam to providers: a request out, events in.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+
+use crate::conversation::Conversation;
+use crate::error::ProviderError;
+use crate::message::StopReason;
+use crate::model::Model;
+use crate::raw_json::RawJson;
+use crate::tool::ToolSet;
+use crate::usage::Usage;
+
+/// Speaks one wire format; one value serves any number of concurrent streams.
+#[async_trait]
+pub trait Protocol: Send + Sync {
+    /// The name as configuration and [`crate::message::Origin::style`] have it.
+    fn name(&self) -> &str;
+
+    /// Starts one answer.
+    ///
+    /// Returns as soon as there is a connection; waiting for the answer is the stream's part.
+    /// The agent bounds this call by [`crate::model::StreamLimits::connect`]. Dropping the
+    /// future abandons the attempt and must leave nothing behind.
+    ///
+    /// # Errors
+    ///
+    /// A classified failure. The agent decides whether to repeat.
+    async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError>;
+
+    /// The conversation of an agent was compacted: what is kept upstream for `context` is void.
+    fn reset_context(&self, context: &str) {
+        let _ = context;
+    }
+
+    /// The agent that used `context` is gone.
+    fn release_context(&self, context: &str) {
+        let _ = context;
+    }
+}
+
+/// One answer as it arrives.
+///
+/// Dropping it closes the connection at once and never blocks.
+pub trait ProtocolStream: Send {
+    /// The next event; `None` after the last.
+    ///
+    /// A stream that ends without [`ProtocolEvent::Done`] is a transport error. After an error
+    /// nothing more is polled.
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>>;
+
+    /// The turn was abandoned before the stream's end. Called at most once, just before the
+    /// stream is dropped; must not block.
+    fn cancel(&mut self) {}
+}
+
+/// Everything that a protocol needs for one answer; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The model, its limits and its reasoning label.
+    pub model: Arc<Model>,
+    /// What the answer is for.
+    pub purpose: Purpose,
+    /// A name of the conversation that stays the same over its turns.
+    pub context: Arc<str>,
+    /// The agent's label, for logs and scripts; never sent.
+    pub label: Option<Arc<str>>,
+    /// The system prompt; system messages of the conversation follow it.
+    pub system_prompt: Option<Arc<str>>,
+    /// What the model is shown. Valid: every call has exactly one result right after its message.
+    pub conversation: Conversation,
+    /// The tools that the model may call.
+    pub tools: ToolSet,
+    /// Whether it must call one.
+    pub tool_choice: ToolChoice,
+}
+
+/// What an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// An agent's turn.
+    Turn,
+    /// The summary of a compaction.
+    Compaction,
+}
+
+impl Purpose {
+    /// The name as Lua protocols and scripts see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Turn => "turn",
+            Purpose::Compaction => "compaction",
+        }
+    }
+}
+
+/// Whether and how the model must call tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As the model sees fit.
+    #[default]
+    Auto,
+    /// No tool.
+    None,
+    /// At least one tool.
+    Required,
+    /// The tool of this canonical name.
+    Named(String),
+}
+
+/// One step of an answer.
+///
+/// `index` names a block of the answer; a block begins with its first event, and blocks keep
+/// the order in which they began.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ProtocolEvent {
+    /// Text.
+    TextDelta {
+        /// The block.
+        index: u32,
+        /// What is new.
+        text: String,
+    },
+    /// Reasoning.
+    ThinkingDelta {
+        /// The block.
+        index: u32,
+        /// What is new.
+        text: String,
+    },
+    /// The provider's signature of a thinking block, whole.
+    ThinkingSignature {
+        /// The block.
+        index: u32,
+        /// Kept byte for byte.
+        signature: String,
+    },
+    /// A tool call begins.
+    ToolCallStart {
+        /// The block.
+        index: u32,
+        /// The provider's id; an empty or repeated one is replaced.
+        id: String,
+        /// The canonical name, decoded from the wire.
+        name: String,
+    },
+    /// A piece of a tool call's input.
+    ToolCallDelta {
+        /// The block.
+        index: u32,
+        /// JSON text, byte for byte.
+        json: String,
+    },
+    /// The provider's own item for a block, kept verbatim and replayed only to it.
+    Raw {
+        /// The block.
+        index: u32,
+        /// The item.
+        raw: RawJson,
+    },
+    /// A whole block that only the provider understands.
+    Opaque {
+        /// The block.
+        index: u32,
+        /// The item.
+        raw: RawJson,
+    },
+    /// A block is complete.
+    BlockEnd {
+        /// The block.
+        index: u32,
+    },
+    /// Counts so far; later ones win.
+    Usage(Usage),
+    /// The answer is complete.
+    Done {
+        /// [`StopReason::End`], [`StopReason::ToolCalls`] or [`StopReason::Limit`].
+        stop: StopReason,
+    },
+}

@@ -1,0 +1,211 @@
+//! One turn of an agent, as a stream of events that its reader pulls.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{FutureExt, Stream};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use crate::agent::{Agent, Prompt, WriterGuard};
+use crate::cancel::Cancel;
+use crate::event::Event;
+use crate::ids::TurnId;
+
+mod drive;
+
+/// What a turn begins with.
+pub(crate) enum Opening {
+    Prompt(Prompt),
+    Continue,
+    Queue,
+    Compact(Option<String>),
+}
+
+/// A live turn: a stream of events that ends with [`Event::Settled`].
+///
+/// The turn goes on only while it is polled. A reader that is slow slows the turn; it loses
+/// nothing. Dropping a turn that has not settled cancels it: the rest of it, its open tool
+/// calls included, settles in the background on the runtime in which it was started.
+pub struct Turn {
+    id: TurnId,
+    cancel: Cancel,
+    grace: Duration,
+    events: Arc<EventQueue>,
+    work: Option<Work>,
+    runtime: Option<Handle>,
+}
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Turn {
+    pub(crate) fn new(agent: Agent, writer: WriterGuard, opening: Opening) -> Self {
+        let id = TurnId::new(agent.shared.clock.fresh_id());
+        let cancel = Cancel::new();
+        let grace = agent.shared.options.grace;
+        let events = Arc::new(EventQueue::default());
+        *agent.shared.live.lock() = Some(cancel.clone());
+        let emitter = Emitter(Arc::clone(&events));
+        let drive = drive::Drive::new(agent, writer, id, cancel.clone(), emitter);
+        Self {
+            id,
+            cancel,
+            grace,
+            events,
+            work: Some(Box::pin(drive.settle(opening))),
+            runtime: Handle::try_current().ok(),
+        }
+    }
+
+    /// Names the turn.
+    pub fn id(&self) -> TurnId {
+        self.id
+    }
+
+    /// A handle that cancels the turn from anywhere.
+    pub fn control(&self) -> TurnControl {
+        TurnControl {
+            cancel: self.cancel.clone(),
+            grace: self.grace,
+        }
+    }
+
+    /// The next event; `None` after [`Event::Settled`].
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        loop {
+            if let Some(event) = self.events.pop() {
+                return Poll::Ready(Some(event));
+            }
+            let Some(work) = &mut self.work else {
+                return Poll::Ready(None);
+            };
+            match work.as_mut().poll(cx) {
+                Poll::Ready(()) => self.work = None,
+                Poll::Pending if self.events.is_empty() => return Poll::Pending,
+                Poll::Pending => {}
+            }
+        }
+    }
+}
+
+impl Stream for Turn {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.poll_event(cx)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(mut work) = self.work.take() else {
+            return;
+        };
+        self.cancel.ask_within(self.grace);
+        let events = Arc::clone(&self.events);
+        events.abandon();
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                if AssertUnwindSafe(&mut work).catch_unwind().await.is_err() {
+                    tracing::error!("an abandoned turn panicked while it settled");
+                }
+            });
+        }
+    }
+}
+
+/// Cancels a turn from anywhere.
+#[derive(Debug, Clone)]
+pub struct TurnControl {
+    cancel: Cancel,
+    grace: Duration,
+}
+
+impl TurnControl {
+    /// Asks the turn to stop. Idempotent.
+    ///
+    /// A stream from the provider is closed at once; tools get the agent's grace period.
+    pub fn cancel(&self) {
+        self.cancel.ask_within(self.grace);
+    }
+
+    /// Asks the turn to stop, with a grace period of one's own. The earliest deadline holds.
+    pub fn cancel_within(&self, grace: Duration) {
+        self.cancel.ask_within(grace);
+    }
+
+    /// Whether the turn was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_asked()
+    }
+}
+
+/// Events between the turn's work and its reader, who share one task.
+#[derive(Default)]
+struct EventQueue {
+    state: Mutex<EventState>,
+}
+
+#[derive(Default)]
+struct EventState {
+    events: VecDeque<Event>,
+    abandoned: bool,
+}
+
+/// How many events may wait before the work pauses for its reader.
+const BATCH: usize = 64;
+
+impl EventQueue {
+    fn pop(&self) -> Option<Event> {
+        self.state.lock().events.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state.lock().events.is_empty()
+    }
+
+    fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.abandoned = true;
+        state.events.clear();
+    }
+}
+
+/// The work's end of the event queue.
+pub(crate) struct Emitter(Arc<EventQueue>);
+
+impl Emitter {
+    /// Hands an event to the reader, and waits while many are unread.
+    pub(crate) async fn emit(&self, event: Event) {
+        let full = {
+            let mut state = self.0.state.lock();
+            if state.abandoned {
+                return;
+            }
+            state.events.push_back(event);
+            state.events.len() >= BATCH
+        };
+        if full {
+            // The reader empties the queue before it polls the work again, so no waker is needed.
+            std::future::poll_fn(|_| {
+                if self.0.is_empty() {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What a user sees, through public doors only.
