@@ -25,6 +25,7 @@ mod raw_json;
 mod retry;
 pub mod session;
 mod tool;
+pub mod tool_input;
 mod turn;
 mod usage;
 
