@@ -28,6 +28,7 @@ mod tool;
 pub mod tool_input;
 mod turn;
 mod usage;
+pub mod wire_name;
 
 pub use agent::{Agent, AgentBuilder, AgentConfig, AgentOptions, Busy, EditError, Prompt};
 pub use attachment::Attachment;
