@@ -10,6 +10,7 @@ mod agent;
 mod attachment;
 mod batch;
 mod cancel;
+mod cap;
 mod clock;
 mod conversation;
 mod error;
@@ -34,6 +35,7 @@ pub use agent::{Agent, AgentBuilder, AgentConfig, AgentOptions, Busy, EditError,
 pub use attachment::Attachment;
 pub use batch::{NoTools, PendingCall, ToolBatch, ToolOutput, ToolReply, ToolSource};
 pub use cancel::{Cancel, DEFAULT_GRACE};
+pub use cap::{Capped, cap_content, cap_text};
 pub use clock::{Clock, SystemClock};
 pub use conversation::Conversation;
 pub use error::{ErrorClass, ProviderError, TurnError, with_causes};
