@@ -64,7 +64,7 @@ pub fn wire_object(input: &str) -> RawJson {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     tool: String,
-    problem: Problem,
+    problem: Box<Problem>,
     keys: Vec<(String, Required)>,
 }
 
@@ -117,7 +117,7 @@ impl InputError {
         }
         Self {
             tool: declaration.name.as_str().to_owned(),
-            problem,
+            problem: Box::new(problem),
             keys,
         }
     }
@@ -128,7 +128,7 @@ impl std::error::Error for InputError {}
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tool = &self.tool;
-        match &self.problem {
+        match &*self.problem {
             Problem::Absent(how) => write!(f, "the input of `{tool}` {how}")?,
             Problem::NotAnObject { found, quote } => write!(
                 f,
@@ -146,7 +146,7 @@ impl fmt::Display for InputError {
         }
         f.write_str("\nexpected one JSON object ")?;
         write_keys(f, &self.keys)?;
-        if matches!(self.problem, Problem::Truncated { .. }) {
+        if matches!(*self.problem, Problem::Truncated { .. }) {
             f.write_str("\ncall again with a shorter input, or split the work over several calls")?;
         }
         Ok(())
