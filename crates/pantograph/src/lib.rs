@@ -12,6 +12,7 @@ mod batch;
 mod cancel;
 mod cap;
 mod clock;
+mod compaction;
 mod conversation;
 mod error;
 mod estimate;
