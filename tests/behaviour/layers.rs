@@ -83,9 +83,7 @@ struct Manifest {
 }
 
 fn manifest(layer: &str) -> Manifest {
-    let table: toml::Table = text(&format!("crates/{layer}/Cargo.toml"))
-        .parse()
-        .expect("a manifest is TOML");
+    let table = toml_file(&format!("crates/{layer}/Cargo.toml"));
     let names = |kinds: &[&str]| {
         // Dependencies of one platform stand in tables of their own.
         let platforms = table
@@ -105,15 +103,27 @@ fn manifest(layer: &str) -> Manifest {
     }
 }
 
-/// The packages behind a table of dependencies, which may give them other names.
-fn package_names(dependencies: &toml::Table) -> impl Iterator<Item = String> {
-    dependencies.iter().map(|(key, value)| {
-        value
-            .get("package")
-            .and_then(toml::Value::as_str)
-            .unwrap_or(key)
-            .to_owned()
-    })
+/// The packages behind a table of dependencies, which it or the workspace may give other names.
+fn package_names(dependencies: &toml::Table) -> Vec<String> {
+    let shared = toml_file("Cargo.toml");
+    dependencies
+        .iter()
+        .map(|(key, value)| {
+            let entry = match value.get("workspace") {
+                Some(_) => &shared["workspace"]["dependencies"][key],
+                None => value,
+            };
+            entry
+                .get("package")
+                .and_then(toml::Value::as_str)
+                .unwrap_or(key)
+                .to_owned()
+        })
+        .collect()
+}
+
+fn toml_file(path: &str) -> toml::Table {
+    text(path).parse().expect("a manifest is TOML")
 }
 
 #[test]
