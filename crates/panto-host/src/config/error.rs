@@ -1,0 +1,81 @@
+//! What can be wrong with configuration, in words for people.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::sourced::Place;
+
+/// Why the configuration could not be loaded; nothing of it is in force.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// `--config` names a file that does not exist.
+    #[error("the configuration file `{}` does not exist; check the path after `--config`", .0.display())]
+    Missing(PathBuf),
+    /// The file system refused.
+    #[error("could not read the configuration file `{}`", .0.display())]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// The bytes at the place are no text.
+    #[error("{0}: not UTF-8; save the file as UTF-8")]
+    NotUtf8(Place),
+    /// A file is no TOML, or a value does not fit its key.
+    #[error("{0}")]
+    Invalid(Problem),
+}
+
+/// Something wrong at one place of a file, with the line it is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// What, and what was expected.
+    pub message: String,
+    /// The line's text; secrets are left out.
+    pub line_text: String,
+    /// How many characters the caret marks.
+    pub width: usize,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// What the person should hear about a configuration that loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigWarning {
+    /// A key that panto does not know; it is left out.
+    #[error("{place}: unknown key `{key}`, ignored{hint}")]
+    UnknownKey {
+        /// Where the key is.
+        place: Place,
+        /// The whole key, dotted.
+        key: String,
+        /// What was probably meant: empty, or a clause that follows the message.
+        hint: String,
+    },
+    /// An untrusted project's file sets what it may not.
+    #[error(
+        "{}: ignored {} until you trust this project (`panto trust`)",
+        .file.display(),
+        super::error::listed(.keys)
+    )]
+    Untrusted {
+        /// The file.
+        file: PathBuf,
+        /// The keys that were left out, dotted.
+        keys: Vec<String>,
+    },
+    /// An untrusted project's file could not be understood; all of it is left out.
+    #[error("ignored the configuration of this untrusted project: {0}")]
+    UntrustedBroken(String),
+}
+
+/// `` `a`, `b` ``.
+pub(crate) fn listed<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
