@@ -87,6 +87,10 @@ impl<E: Write> Notes<E> {
                 seconds(*delay),
                 provider_error(error),
             )),
+            Event::Paused { delay } => Some(format!(
+                "waiting {}: the provider asked for fewer requests",
+                seconds(*delay)
+            )),
             Event::CompactionEnd {
                 error: Some(error), ..
             } => Some(format!("could not compact: {}", with_causes(error))),

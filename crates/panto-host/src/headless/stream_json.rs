@@ -136,6 +136,7 @@ fn event_object(event: &Event) -> Value {
             usage,
             cost,
         } => json!({ "message_id": message_id, "usage": usage, "cost": cost }),
+        Event::Paused { delay } => json!({ "delay_ms": milliseconds(*delay) }),
         Event::Retry {
             attempt,
             max_retries,

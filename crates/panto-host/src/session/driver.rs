@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pantograph::{Agent, Busy, Event, Outcome, StopReason, Turn};
+use pantograph::{Agent, Busy, Event, Outcome, Turn};
 
 use super::{SessionCommand, SessionEvent, Shared};
 
@@ -86,11 +86,15 @@ impl Driver {
     fn settle(&self, outcome: Arc<Outcome>) -> Arc<Outcome> {
         let mut state = self.shared.state.lock();
         state.live = false;
-        if !state.interrupted || outcome.stop == StopReason::Cancelled {
+        let late = match state.interrupted {
+            true => self.shared.withdraw_from_person(),
+            false => Vec::new(),
+        };
+        if late.is_empty() {
             return outcome;
         }
         let mut outcome = Outcome::clone(&outcome);
-        outcome.returned.extend(self.shared.withdraw_from_person());
+        outcome.returned.extend(late);
         Arc::new(outcome)
     }
 

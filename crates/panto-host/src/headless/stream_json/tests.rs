@@ -98,9 +98,12 @@ fn every_event() -> Vec<Event> {
             status: ToolStatus::Ok,
         },
         Event::Usage {
-            message_id: MessageId::new("m2"),
+            message_id: Some(MessageId::new("m2")),
             usage: outcome(StopReason::End).usage.usage,
             cost: Some(0.25),
+        },
+        Event::Paused {
+            delay: Duration::from_secs(1),
         },
         Event::Retry {
             attempt: 1,

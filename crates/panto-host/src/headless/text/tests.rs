@@ -77,7 +77,7 @@ fn broken_text(deltas: &[&str]) -> Vec<Event> {
 
 fn answered() -> Event {
     Event::Usage {
-        message_id: MessageId::new("m"),
+        message_id: Some(MessageId::new("m")),
         usage: Usage::default(),
         cost: None,
     }
