@@ -205,15 +205,12 @@ impl BatchReplies {
                 }
                 return Poll::Ready(ReplyUpdate::Output { index, chunk });
             }
-            match slot.ending.take() {
-                Some(ending) => {
-                    slot.closed = true;
-                    return Poll::Ready(match ending {
-                        Ending::Answered(output) => ReplyUpdate::Answered { index, output },
-                        Ending::Dropped => ReplyUpdate::Dropped { index },
-                    });
-                }
-                None => {}
+            if let Some(ending) = slot.ending.take() {
+                slot.closed = true;
+                return Poll::Ready(match ending {
+                    Ending::Answered(output) => ReplyUpdate::Answered { index, output },
+                    Ending::Dropped => ReplyUpdate::Dropped { index },
+                });
             }
         }
         state.waker = Some(cx.waker().clone());
