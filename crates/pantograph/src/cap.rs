@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_cap_below_the_mark_leaves_the_mark() {
-        insta::assert_snapshot!(cap_text("some text", 3).text, @"[… 9 bytes left out …]");
+        assert_eq!(cap_text("some text", 3).text, mark("some text".len()));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod model;
 pub mod protocol;
 mod queue;
 mod raw_json;
+mod registry;
 mod retry;
 pub mod session;
 mod tool;
@@ -54,6 +55,7 @@ pub use message::{
 pub use model::{InvalidModelRef, Model, ModelRef, StreamLimits};
 pub use queue::{QueueId, Queued, Sender, Submission, Timing};
 pub use raw_json::RawJson;
+pub use registry::{ToolContext, ToolRegistry};
 pub use retry::RetryPolicy;
 pub use tool::{InvalidDeclaration, InvalidToolName, ToolDeclaration, ToolName, ToolSet};
 pub use transcript::{transcript, transcript_capped};
