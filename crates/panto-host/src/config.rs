@@ -7,13 +7,22 @@ use std::path::PathBuf;
 
 use crate::dirs::Dirs;
 
+mod check;
+mod document;
 mod error;
+mod fit;
+mod load;
 mod provider;
+mod read;
+mod settings;
 mod sourced;
+mod tree;
+mod typed;
 mod values;
 
 pub use error::{ConfigError, ConfigWarning, Problem};
 pub use provider::{Headers, ModelSettings, Provider};
+pub use settings::{Kind, REASONING, SETTINGS, Setting};
 pub use sourced::{Layer, Place, Source, Sourced};
 pub use values::{CompactionSettings, Config, ExtensionSettings, ToolSettings};
 
@@ -51,10 +60,6 @@ impl Config {
     ///
     /// [`ConfigError`] for the first file that cannot be read or holds a value that does not fit.
     pub fn load(request: &LoadConfig<'_>) -> Result<Loaded, ConfigError> {
-        let _ = request;
-        Ok(Loaded {
-            config: Config::default(),
-            warnings: Vec::new(),
-        })
+        load::load(request)
     }
 }

@@ -13,6 +13,9 @@ pub enum ConfigError {
     /// `--config` names a file that does not exist.
     #[error("the configuration file `{}` does not exist; check the path after `--config`", .0.display())]
     Missing(PathBuf),
+    /// A file is larger than any configuration.
+    #[error("the configuration file `{}` is larger than {} MiB; is it the right file?", .0.display(), super::read::MOST_BYTES >> 20)]
+    TooLarge(PathBuf),
     /// The file system refused.
     #[error("could not read the configuration file `{}`", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
@@ -33,13 +36,22 @@ pub struct Problem {
     pub message: String,
     /// The line's text; secrets are left out.
     pub line_text: String,
-    /// How many characters the caret marks.
+    /// How many characters of the line stand before the mark.
+    pub caret: usize,
+    /// How many characters are marked.
     pub width: usize,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        let number = self.place.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let indent = " ".repeat(self.caret);
+        let mark = "^".repeat(self.width);
+        writeln!(f, "{}: {}", self.place, self.message)?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{number} | {}", self.line_text)?;
+        write!(f, "{gutter} | {indent}{mark}")
     }
 }
 
@@ -61,7 +73,7 @@ pub enum ConfigWarning {
     #[error(
         "{}: ignored {} until you trust this project (`panto trust`)",
         .file.display(),
-        super::error::listed(.keys)
+        listed(.keys)
     )]
     Untrusted {
         /// The file.
@@ -78,4 +90,20 @@ pub enum ConfigWarning {
 pub(crate) fn listed<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
     let quoted: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
+}
+
+/// A key as TOML has it: dotted, and quoted where it must be.
+pub(crate) fn key_path(path: &[String]) -> String {
+    let segments = path.iter().map(|segment| {
+        let bare = !segment.is_empty()
+            && segment
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if bare {
+            segment.clone()
+        } else {
+            format!("{segment:?}")
+        }
+    });
+    segments.collect::<Vec<_>>().join(".")
 }

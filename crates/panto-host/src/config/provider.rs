@@ -34,7 +34,7 @@ pub struct Provider {
     pub request_timeout: Option<Sourced<Duration>>,
     /// Repetitions after the first attempt.
     pub max_retries: Option<Sourced<u32>>,
-    /// The script of a `scripted` provider, absolute unless its config file's path was not.
+    /// The script of a `scripted` provider, relative to its configuration file if it was written so.
     pub script: Option<Sourced<PathBuf>>,
     /// `[providers.NAME.models.*]` by alias.
     pub models: BTreeMap<String, ModelSettings>,

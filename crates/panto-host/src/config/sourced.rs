@@ -85,6 +85,14 @@ impl<T> Sourced<T> {
             source: Source::Default,
         }
     }
+
+    /// Another value from the same place.
+    pub(super) fn map<U>(self, read: impl FnOnce(T, &Source) -> U) -> Sourced<U> {
+        Sourced {
+            value: read(self.value, &self.source),
+            source: self.source,
+        }
+    }
 }
 
 impl<T> Deref for Sourced<T> {

@@ -11,7 +11,7 @@ use super::sourced::Sourced;
 pub struct Config {
     /// `model`, as written; [`crate::Models`] reads it.
     pub model: Option<Sourced<String>>,
-    /// `reasoning`, a label such as `high`.
+    /// `reasoning`, one of [`super::REASONING`].
     pub reasoning: Option<Sourced<String>>,
     /// `[providers.*]` by name.
     pub providers: BTreeMap<String, Provider>,
@@ -23,6 +23,8 @@ pub struct Config {
     pub extensions: ExtensionSettings,
     /// The files that were read, in the order of the layers.
     pub files: Vec<PathBuf>,
+    /// Where the user's layer is looked for; `None` without a home directory.
+    pub user_file: Option<PathBuf>,
 }
 
 /// `[tools]`.
