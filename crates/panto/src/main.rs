@@ -7,6 +7,7 @@ mod failure;
 mod log;
 mod place;
 mod prompt;
+mod protocols;
 mod run;
 mod session;
 mod sessions;
@@ -16,7 +17,7 @@ mod streams;
 use std::process::ExitCode;
 
 use args::{Cli, Command, Request};
-use failure::{Exit, Failure};
+use failure::Exit;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::models::{ChoiceRequest, Models, ProtocolRegistry};
+use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::SessionHandle;
 use pantograph::session::SessionStore;
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
@@ -14,6 +14,7 @@ use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure};
 use crate::place::{Place, Workers, runtime};
 use crate::prompt::PromptSource;
+use crate::protocols;
 use crate::signals::Signals;
 use crate::streams;
 
@@ -61,7 +62,7 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Ended, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
-    let models = Models::new(Arc::clone(&config), ProtocolRegistry::built_in());
+    let models = Models::new(Arc::clone(&config), protocols::built_in());
     let chosen = models
         .choose(&ChoiceRequest {
             model: args.model.as_deref(),
