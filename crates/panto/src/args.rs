@@ -99,7 +99,10 @@ impl RunArgs {
             (self.no_session, "--no-session"),
             (self.output.is_some(), "--output"),
         ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+        given
+            .into_iter()
+            .find(|(given, _)| *given)
+            .map(|(_, name)| name)
     }
 }
 

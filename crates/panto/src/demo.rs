@@ -28,7 +28,10 @@ pub(crate) fn run(args: &DemoArgs, common: &CommonArgs) -> Exit {
         introduce();
     }
     let ended = play(common, &mut *output);
-    let where_it_lies = ended.as_ref().ok().and_then(|played| played.where_it_lies.clone());
+    let where_it_lies = ended
+        .as_ref()
+        .ok()
+        .and_then(|played| played.where_it_lies.clone());
     let ended = ended.map_or_else(Ended::early, |played| played.ended);
     let exit = finish(&ended, &mut *output);
     if let Some(text) = where_it_lies.filter(|_| exit == Exit::Done) {
@@ -50,14 +53,19 @@ struct Played {
     where_it_lies: Option<String>,
 }
 
-fn play(common: &CommonArgs, output: &mut dyn panto_host::headless::Output) -> Result<Played, Failure> {
+fn play(
+    common: &CommonArgs,
+    output: &mut dyn panto_host::headless::Output,
+) -> Result<Played, Failure> {
     let place = Place::find(common)?;
     let internal = |error: anyhow::Error| Failure::new(Exit::TurnFailed, "internal", error);
     let script = Script::from_toml(&script()).map_err(|error| internal(error.into()))?;
     let model = ModelRef::parse("demo:script").map_err(|error| internal(error.into()))?;
     let builder = Agent::builder(Arc::new(ScriptedProtocol::new(script)), Model::new(model))
         .system_prompt("You are a demonstration.")
-        .tool_source(Arc::new(tools::registry().map_err(|error| internal(error.into()))?));
+        .tool_source(Arc::new(
+            tools::registry().map_err(|error| internal(error.into()))?,
+        ));
     runtime(Workers::Few)?.block_on(async {
         let signals = Signals::listen()?;
         let store = place.store()?;

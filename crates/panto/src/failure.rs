@@ -122,9 +122,13 @@ impl From<SessionError> for Failure {
     /// A session that could not be found, opened or read.
     fn from(error: SessionError) -> Self {
         let hint = match &error {
-            SessionError::NotFound { .. } => "`panto sessions` lists the sessions of this directory".to_owned(),
+            SessionError::NotFound { .. } => {
+                "`panto sessions` lists the sessions of this directory".to_owned()
+            }
             SessionError::Ambiguous { .. } => "give more of the id".to_owned(),
-            SessionError::InUse { holder: Some(pid), .. } => format!(
+            SessionError::InUse {
+                holder: Some(pid), ..
+            } => format!(
                 "wait until process {pid} is done with it, or end that process; without --continue or --resume a new session is begun"
             ),
             SessionError::InUse { .. } => {
@@ -132,10 +136,13 @@ impl From<SessionError> for Failure {
             }
             SessionError::Corrupt { path, .. } => {
                 let id = path.file_stem().unwrap_or_default().to_string_lossy();
-                format!("`panto session doctor {id}` says what can be saved; the file was not touched")
+                format!(
+                    "`panto session doctor {id}` says what can be saved; the file was not touched"
+                )
             }
             SessionError::Io { .. } => {
-                "PANTO_SESSION_DIR says where sessions are kept; --no-session keeps nothing".to_owned()
+                "PANTO_SESSION_DIR says where sessions are kept; --no-session keeps nothing"
+                    .to_owned()
             }
             _ => return Self::new(Exit::Usage, "session", error),
         };
@@ -147,7 +154,9 @@ impl From<SessionError> for Failure {
 pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
     let kind = error.kind();
     let failure = Failure::new(Exit::TurnFailed, kind, error.clone());
-    let provider = model.split_once(':').map_or(model, |(provider, _)| provider);
+    let provider = model
+        .split_once(':')
+        .map_or(model, |(provider, _)| provider);
     let Some(class) = error.provider().map(|error| error.class) else {
         return match error {
             TurnError::Session(_) => failure.with_hint(

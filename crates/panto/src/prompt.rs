@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_prompt_comes_from_either_place_or_both() {
-        let prompt = |argument, piped: Option<&'static str>| read(argument, piped.map(str::as_bytes)).0;
+        let prompt =
+            |argument, piped: Option<&'static str>| read(argument, piped.map(str::as_bytes)).0;
         assert_eq!(prompt("ask", None), "ask");
         assert_eq!(prompt("ask", Some("")), "ask");
         assert_eq!(prompt("", Some("from a pipe\n")), "from a pipe\n");
@@ -111,7 +112,10 @@ mod tests {
             prompt("ask", Some("data\n")),
             "ask\n\n<stdin>\ndata\n</stdin>"
         );
-        assert_eq!(prompt("ask", Some("data")), "ask\n\n<stdin>\ndata\n</stdin>");
+        assert_eq!(
+            prompt("ask", Some("data")),
+            "ask\n\n<stdin>\ndata\n</stdin>"
+        );
         assert_eq!(prompt(" ", None), "the prompt is empty");
         assert_eq!(prompt("", Some(" \n")), "the prompt is empty");
     }

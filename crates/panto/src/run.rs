@@ -72,11 +72,10 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     for warning in &chosen.warnings {
         streams::warn(warning);
     }
-    let mut builder =
-        Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
-            auto_compact: *config.compaction.auto,
-            ..AgentOptions::default()
-        });
+    let mut builder = Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
+        auto_compact: *config.compaction.auto,
+        ..AgentOptions::default()
+    });
     if let Some(file) = &args.system {
         builder = builder.system_prompt(read_system_prompt(file)?);
     }
@@ -136,7 +135,11 @@ pub(crate) async fn drive(
         model: model.reference.to_string(),
         reasoning: model.reasoning.clone(),
         cwd: place.cwd().to_owned(),
-        tools: agent.tools().iter().map(|tool| tool.name.to_string()).collect(),
+        tools: agent
+            .tools()
+            .iter()
+            .map(|tool| tool.name.to_string())
+            .collect(),
     };
     let handle = SessionHandle::open(agent);
     let mut events = handle.events();
@@ -156,8 +159,14 @@ pub(crate) async fn drive(
 /// Decides what a run came to.
 fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
     let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
-    let text = run.outcome.as_ref().and_then(|outcome| outcome.text.clone());
-    let turn_error = run.outcome.as_ref().and_then(|outcome| outcome.error.clone());
+    let text = run
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.text.clone());
+    let turn_error = run
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.error.clone());
     let (status, failure, exit) = match (stop, turn_error) {
         (_, Some(error)) => {
             let failure = failure::of_turn(&error, &info.model);
@@ -217,7 +226,9 @@ fn failed(kind: &'static str, message: &'static str) -> (RunStatus, Option<Failu
 
 fn read_system_prompt(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(|error| {
-        Failure::new(Exit::Usage, "usage", error)
-            .context(format!("could not read the system prompt `{}`", file.display()))
+        Failure::new(Exit::Usage, "usage", error).context(format!(
+            "could not read the system prompt `{}`",
+            file.display()
+        ))
     })
 }

@@ -60,7 +60,10 @@ fn object(session: &SessionInfo) -> Value {
 
 /// One line a session.
 fn table(sessions: &[SessionInfo]) -> String {
-    let mut text = format!("{:36}  {:16}  {:>8}  LAST PROMPT\n", "ID", "MODIFIED (UTC)", "MESSAGES");
+    let mut text = format!(
+        "{:36}  {:16}  {:>8}  LAST PROMPT\n",
+        "ID", "MODIFIED (UTC)", "MESSAGES"
+    );
     for session in sessions {
         let prompt = session.last_user_message.as_deref().unwrap_or_default();
         text.push_str(&format!(
@@ -76,5 +79,9 @@ fn table(sessions: &[SessionInfo]) -> String {
 
 /// The date and time of an RFC 3339 text, to the minute.
 pub(crate) fn minute(timestamp: &str) -> String {
-    timestamp.chars().take(16).collect::<String>().replace('T', " ")
+    timestamp
+        .chars()
+        .take(16)
+        .collect::<String>()
+        .replace('T', " ")
 }

@@ -96,9 +96,9 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
 /// Whether a command line that could not be read asks for a run that ends in JSON.
 fn wants_json(arguments: &[OsString]) -> bool {
     let words: Vec<_> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    let runs = words.iter().any(|word| {
-        *word == "-p" || *word == "--print" || word.starts_with("--print=")
-    });
+    let runs = words
+        .iter()
+        .any(|word| *word == "-p" || *word == "--print" || word.starts_with("--print="));
     let format = words.iter().enumerate().find_map(|(at, word)| match *word {
         "-o" | "--output" => words.get(at + 1).copied(),
         other => other.strip_prefix("--output="),

@@ -60,7 +60,10 @@ fn push_markdown(block: &Block, text: &mut String) {
     match block {
         Block::Text { text: part, .. } => text.push_str(&format!("\n{}\n", part.trim_end())),
         Block::Summary { text: part } => {
-            text.push_str(&format!("\nSummary of what came before:\n\n{}\n", part.trim_end()));
+            text.push_str(&format!(
+                "\nSummary of what came before:\n\n{}\n",
+                part.trim_end()
+            ));
         }
         Block::ToolCall(call) => {
             text.push_str(&format!("\nCalls `{}`:\n\n", call.name));
@@ -81,11 +84,19 @@ fn push_markdown(block: &Block, text: &mut String) {
 fn push_fenced(language: &str, content: &str, text: &mut String) {
     let longest = content
         .lines()
-        .map(|line| line.trim_start().bytes().take_while(|byte| *byte == b'`').count())
+        .map(|line| {
+            line.trim_start()
+                .bytes()
+                .take_while(|byte| *byte == b'`')
+                .count()
+        })
         .max()
         .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    text.push_str(&format!("{fence}{language}\n{}\n{fence}\n", content.trim_end()));
+    text.push_str(&format!(
+        "{fence}{language}\n{}\n{fence}\n",
+        content.trim_end()
+    ));
 }
 
 fn status(result: &ToolResult) -> &'static str {
@@ -99,7 +110,11 @@ fn status(result: &ToolResult) -> &'static str {
 /// The session and the messages of its current branch as one object.
 fn json_object(tree: &SessionTree) -> Result<Vec<u8>, Failure> {
     let header = tree.header();
-    let messages: Vec<Value> = tree.branch().iter().map(|message| object(message)).collect();
+    let messages: Vec<Value> = tree
+        .branch()
+        .iter()
+        .map(|message| object(message))
+        .collect();
     let object = json!({
         "id": header.id,
         "created": header.created.to_string(),

@@ -80,7 +80,9 @@ impl Reader<'_> {
         let length = rest
             .find(|character: char| !character.is_ascii_digit() && character != '.')
             .unwrap_or(rest.len());
-        let number = rest[..length].parse().map_err(|_| self.expected("a number"))?;
+        let number = rest[..length]
+            .parse()
+            .map_err(|_| self.expected("a number"))?;
         self.at += length;
         Ok(number)
     }
@@ -102,7 +104,10 @@ impl Reader<'_> {
 
     fn expected(&self, what: &str) -> String {
         let character = self.text[..self.at].chars().count() + 1;
-        format!("expected {what} at character {character} of `{}`", self.text)
+        format!(
+            "expected {what} at character {character} of `{}`",
+            self.text
+        )
     }
 }
 
@@ -112,13 +117,21 @@ mod tests {
 
     #[test]
     fn expressions_have_their_value_or_say_what_is_wrong() {
-        let shown: Vec<String> = ["2 * (12 + 7)", "12*7/20", "-(1-4)*.5", "", "1 + x", "(1", "1 2"]
-            .into_iter()
-            .map(|text| match value(text) {
-                Ok(value) => format!("{text} = {value}"),
-                Err(message) => message,
-            })
-            .collect();
+        let shown: Vec<String> = [
+            "2 * (12 + 7)",
+            "12*7/20",
+            "-(1-4)*.5",
+            "",
+            "1 + x",
+            "(1",
+            "1 2",
+        ]
+        .into_iter()
+        .map(|text| match value(text) {
+            Ok(value) => format!("{text} = {value}"),
+            Err(message) => message,
+        })
+        .collect();
         insta::assert_snapshot!(shown.join("\n"), @"");
         assert!(value(&"(".repeat(1000)).is_err());
     }
