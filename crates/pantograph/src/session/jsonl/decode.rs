@@ -250,7 +250,8 @@ struct FlatBlock<'a, P> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
     signature: Option<String>,
-    #[serde(borrow)]
+    // An item can be `null`, which is not the same as none.
+    #[serde(borrow, default, deserialize_with = "present")]
     raw: Option<&'a RawValue>,
     #[serde(borrow)]
     id: Option<Text<'a>>,
