@@ -366,7 +366,7 @@ impl Agent {
     ///
     /// [`Busy`] while another turn is live.
     pub fn run_queued(&self) -> Result<Option<Turn>, Busy> {
-        if !self.shared.queue.lock().can_start() {
+        if self.shared.queue.lock().next_opening().is_none() {
             return Ok(None);
         }
         self.start(Opening::Queue).map(Some)

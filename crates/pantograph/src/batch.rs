@@ -13,7 +13,7 @@ use crate::tool::ToolDeclaration;
 mod reply;
 
 pub use reply::ToolReply;
-pub(crate) use reply::{BatchReplies, ReplyUpdate, replies};
+pub(crate) use reply::{OutputHandle, ReplyUpdate, replies};
 
 /// Runs tools by name; one source serves any number of agents.
 pub trait ToolSource: Send + Sync {

@@ -1,6 +1,7 @@
 //! Two-phase cancellation: ask first, force after a grace period.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -22,6 +23,8 @@ pub struct Cancel {
 #[derive(Debug, Default)]
 struct Inner {
     asked: CancellationToken,
+    /// The same as `asked`, without its lock: read once an event.
+    flag: AtomicBool,
     deadline: Mutex<Option<Instant>>,
     moved: Notify,
 }
@@ -44,13 +47,14 @@ impl Cancel {
             let mut deadline = self.inner.deadline.lock();
             *deadline = Some(deadline.map_or(wanted, |old| old.min(wanted)));
         }
+        self.inner.flag.store(true, Ordering::Release);
         self.inner.asked.cancel();
         self.inner.moved.notify_waiters();
     }
 
     /// Whether the work was asked to stop.
     pub fn is_asked(&self) -> bool {
-        self.inner.asked.is_cancelled()
+        self.inner.flag.load(Ordering::Acquire)
     }
 
     /// Completes when the work is asked to stop.

@@ -115,6 +115,9 @@ pub enum TurnError {
     /// What was said could not be stored; it is still in memory, and stored with the next append.
     #[error("could not store the conversation")]
     Session(#[source] Arc<SessionError>),
+    /// There is nothing to go on from: the conversation is empty, or its last answer complete.
+    #[error("there is nothing to continue: the last answer is complete")]
+    NothingToContinue,
     /// There is nothing to compact: no turn lies before the last one.
     #[error("there is nothing to compact yet")]
     NothingToCompact,
@@ -144,6 +147,7 @@ impl TurnError {
             TurnError::Provider(error) => error.class.as_str(),
             TurnError::ContextFull(_) => ErrorClass::ContextOverflow.as_str(),
             TurnError::Session(_) => "session",
+            TurnError::NothingToContinue => "nothing_to_continue",
             TurnError::NothingToCompact => "nothing_to_compact",
             TurnError::Internal(_) => "internal",
         }

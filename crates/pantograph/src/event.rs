@@ -135,12 +135,17 @@ pub enum Event {
     },
     /// An answer is complete and appended.
     Usage {
-        /// The assistant message.
-        message_id: MessageId,
+        /// The assistant message; `None` for an answer that was empty, or only for a summary.
+        message_id: Option<MessageId>,
         /// What the provider reported; all unknown if nothing.
         usage: Usage,
         /// The cost in US dollars, if it is known.
         cost: Option<f64>,
+    },
+    /// The request waits: another agent of the provider was told to slow down.
+    Paused {
+        /// For at least so long.
+        delay: Duration,
     },
     /// An attempt failed and is repeated after a delay.
     Retry {
@@ -196,6 +201,7 @@ impl Event {
             Event::ToolOutputDelta { .. } => "tool_output_delta",
             Event::ToolResult { .. } => "tool_result",
             Event::Usage { .. } => "usage",
+            Event::Paused { .. } => "paused",
             Event::Retry { .. } => "retry",
             Event::AttemptDiscarded { .. } => "attempt_discarded",
             Event::CompactionStart { .. } => "compaction_start",
@@ -214,8 +220,9 @@ pub struct Outcome {
     pub stop: StopReason,
     /// What failed, if `stop` is [`StopReason::Failed`].
     pub error: Option<TurnError>,
-    /// The text of the turn's last assistant message that has some: the whole of a completed
-    /// turn's answer, the partial text of a cancelled one, the last complete text of a failed one.
+    /// What the model said last. Of a turn that ended by itself: the text of its last answer, if
+    /// that has some. Of a cancelled or failed one: the last text that is in the conversation,
+    /// which a cancel may have cut.
     pub text: Option<String>,
     /// With dispatch off: the calls that the model wants, not run.
     pub tool_calls: Vec<ToolCall>,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// Names a session: a UUID whose canonical text is also the session's file stem.
@@ -70,6 +71,18 @@ impl MessageId {
     /// The text as stored.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The id of a message that is made from this one: always the same for one `salt`.
+    pub(crate) fn derived(&self, salt: &str) -> Self {
+        let digest = Sha256::new()
+            .chain_update(self.0.as_bytes())
+            .chain_update([0])
+            .chain_update(salt.as_bytes())
+            .finalize();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Uuid::new_v8(bytes).into()
     }
 }
 

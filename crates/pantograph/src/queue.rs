@@ -73,84 +73,59 @@ pub struct Queued {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     next_id: u64,
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    queued: Queued,
-    /// Set by an interrupt on what code submitted: lands, but starts no turn.
-    held: bool,
+    entries: Vec<Queued>,
+    /// Since the last interrupt no person has started a turn: what code submits starts none.
+    interrupted: bool,
 }
 
 impl Queue {
     pub(crate) fn push(&mut self, submission: Submission) -> QueueId {
         let id = QueueId(self.next_id);
         self.next_id += 1;
-        self.entries.push(Entry {
-            queued: Queued { id, submission },
-            held: false,
-        });
+        self.entries.push(Queued { id, submission });
         id
     }
 
     pub(crate) fn remove(&mut self, id: QueueId) -> Option<Submission> {
-        let position = self
-            .entries
-            .iter()
-            .position(|entry| entry.queued.id == id)?;
-        Some(self.entries.remove(position).queued.submission)
+        let position = self.entries.iter().position(|queued| queued.id == id)?;
+        Some(self.entries.remove(position).submission)
     }
 
     pub(crate) fn list(&self) -> Vec<Queued> {
-        self.entries
-            .iter()
-            .map(|entry| entry.queued.clone())
-            .collect()
-    }
-
-    /// Whether something is queued that may start a turn.
-    pub(crate) fn can_start(&self) -> bool {
-        self.entries.iter().any(|entry| !entry.held)
+        self.entries.clone()
     }
 
     /// The steering that lands next, if any; it stays queued until [`Queue::remove`].
     pub(crate) fn next_steering(&self) -> Option<Queued> {
         self.entries
             .iter()
-            .find(|entry| entry.queued.submission.timing == Timing::Steering)
-            .map(|entry| entry.queued.clone())
+            .find(|queued| queued.submission.timing == Timing::Steering)
+            .cloned()
     }
 
-    /// The follow-up that starts a turn next, if any.
-    pub(crate) fn next_follow_up(&self) -> Option<Queued> {
-        self.entries
-            .iter()
-            .find(|entry| entry.queued.submission.timing == Timing::FollowUp && !entry.held)
-            .map(|entry| entry.queued.clone())
+    /// What may start a turn next: steering, else a follow-up.
+    pub(crate) fn next_opening(&self) -> Option<Queued> {
+        let may_start =
+            |queued: &&Queued| !self.interrupted || queued.submission.sender == Sender::Person;
+        let mut entries = self.entries.iter().filter(may_start);
+        let first = entries.clone().next();
+        entries
+            .find(|queued| queued.submission.timing == Timing::Steering)
+            .or(first)
+            .cloned()
     }
 
-    /// After an interrupt: gives a person's submissions back and holds what code submitted.
+    /// After an interrupt: gives a person's submissions back. What code submitted, and submits
+    /// from now on, waits for a turn that a person starts.
     pub(crate) fn interrupt(&mut self) -> Vec<Queued> {
-        let mut returned = Vec::new();
+        self.interrupted = true;
         self.entries
-            .retain_mut(|entry| match entry.queued.submission.sender {
-                Sender::Person => {
-                    returned.push(entry.queued.clone());
-                    false
-                }
-                Sender::Code => {
-                    entry.held = true;
-                    true
-                }
-            });
-        returned
+            .extract_if(.., |queued| queued.submission.sender == Sender::Person)
+            .collect()
     }
 
-    /// A person started a turn: what was held may land as usual, also as a turn of its own.
+    /// A person started a turn: what code submitted lands again.
     pub(crate) fn release(&mut self) {
-        for entry in &mut self.entries {
-            entry.held = false;
-        }
+        self.interrupted = false;
     }
 }

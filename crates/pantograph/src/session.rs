@@ -15,6 +15,7 @@ use crate::message::{Message, Metadata, Role};
 pub use null::NullStore;
 pub use record::{Compaction, Header, Record};
 pub use tree::SessionTree;
+pub(crate) use tree::summary_message;
 
 /// Keeps sessions. One value serves any number of agents.
 #[async_trait]
@@ -88,7 +89,7 @@ pub trait SessionStore: Send + Sync {
 
 /// A session that is open for writing. Dropping it releases its lock.
 #[async_trait]
-pub trait Session: Send {
+pub trait Session: Send + Sync {
     /// Names the session.
     fn id(&self) -> SessionId;
 

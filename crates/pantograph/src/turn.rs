@@ -17,7 +17,13 @@ use crate::cancel::Cancel;
 use crate::event::Event;
 use crate::ids::TurnId;
 
+mod attempt;
+mod batch;
+mod compact;
+mod draft;
 mod drive;
+mod heal;
+mod rewrite;
 
 /// What a turn begins with.
 pub(crate) enum Opening {
@@ -30,14 +36,17 @@ pub(crate) enum Opening {
 /// A live turn: a stream of events that ends with [`Event::Settled`].
 ///
 /// The turn goes on only while it is polled. A reader that is slow slows the turn; it loses
-/// nothing. Dropping a turn that has not settled cancels it: the rest of it, its open tool
+/// nothing. Dropping a turn that was never polled takes it back, its prompt included. Dropping
+/// one that has begun and not settled cancels it: the rest of it, its open tool
 /// calls included, settles in the background on the runtime in which it was started.
 pub struct Turn {
+    agent: Agent,
     id: TurnId,
     cancel: Cancel,
     grace: Duration,
     events: Arc<EventQueue>,
     work: Option<Work>,
+    begun: bool,
     runtime: Option<Handle>,
 }
 
@@ -51,12 +60,14 @@ impl Turn {
         let events = Arc::new(EventQueue::default());
         *agent.shared.live.lock() = Some(cancel.clone());
         let emitter = Emitter(Arc::clone(&events));
-        let drive = drive::Drive::new(agent, writer, id, cancel.clone(), emitter);
+        let drive = drive::Drive::new(agent.clone(), writer, id, cancel.clone(), emitter);
         Self {
+            agent,
             id,
             cancel,
             grace,
             events,
+            begun: false,
             work: Some(Box::pin(drive.settle(opening))),
             runtime: Handle::try_current().ok(),
         }
@@ -90,6 +101,7 @@ impl Turn {
             let Some(work) = &mut self.work else {
                 return Poll::Ready(None);
             };
+            self.begun = true;
             match work.as_mut().poll(cx) {
                 Poll::Ready(()) => self.work = None,
                 Poll::Pending if self.events.is_empty() => return Poll::Pending,
@@ -112,6 +124,10 @@ impl Drop for Turn {
         let Some(mut work) = self.work.take() else {
             return;
         };
+        if !self.begun {
+            *self.agent.shared.live.lock() = None;
+            return;
+        }
         self.cancel.ask_within(self.grace);
         let events = Arc::clone(&self.events);
         events.abandon();
@@ -186,26 +202,34 @@ impl EventQueue {
 pub(crate) struct Emitter(Arc<EventQueue>);
 
 impl Emitter {
+    /// Hands an event to the reader.
+    pub(crate) fn push(&self, event: Event) {
+        let mut state = self.0.state.lock();
+        if !state.abandoned {
+            state.events.push_back(event);
+        }
+    }
+
+    /// Waits while many events are unread, and lets other tasks run now and then.
+    pub(crate) async fn pause(&self) {
+        if self.0.state.lock().events.len() < BATCH {
+            return;
+        }
+        tokio::task::coop::consume_budget().await;
+        // The reader empties the queue before it polls the work again, so no waker is needed.
+        std::future::poll_fn(|_| {
+            if self.0.is_empty() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
     /// Hands an event to the reader, and waits while many are unread.
     pub(crate) async fn emit(&self, event: Event) {
-        let full = {
-            let mut state = self.0.state.lock();
-            if state.abandoned {
-                return;
-            }
-            state.events.push_back(event);
-            state.events.len() >= BATCH
-        };
-        if full {
-            // The reader empties the queue before it polls the work again, so no waker is needed.
-            std::future::poll_fn(|_| {
-                if self.0.is_empty() {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
-            })
-            .await;
-        }
+        self.push(event);
+        self.pause().await;
     }
 }

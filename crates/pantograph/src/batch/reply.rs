@@ -35,21 +35,15 @@ impl ToolReply {
     ///
     /// Chunks that nobody has read yet are merged. Does not block.
     pub fn output(&self, chunk: &str) {
-        if chunk.is_empty() {
-            return;
+        self.shared.output(self.index, chunk);
+    }
+
+    /// A handle that shows output of the same call and cannot answer it.
+    pub(crate) fn output_handle(&self) -> OutputHandle {
+        OutputHandle {
+            index: self.index,
+            shared: Arc::clone(&self.shared),
         }
-        let mut state = self.shared.state.lock();
-        let slot = &mut state.slots[self.index];
-        if slot.closed || slot.pending.len() + chunk.len() > MAX_PENDING_OUTPUT {
-            return;
-        }
-        slot.pending.push_str(chunk);
-        if !slot.queued {
-            slot.queued = true;
-            let index = self.index;
-            state.ready.push_back(index);
-        }
-        state.wake();
     }
 
     /// Ends the call. After the turn has settled it already, the answer is dropped.
@@ -92,9 +86,41 @@ impl Drop for ToolReply {
     }
 }
 
+/// Shows one call's output for those who do not answer it.
+#[derive(Clone)]
+pub(crate) struct OutputHandle {
+    index: usize,
+    shared: Arc<Shared>,
+}
+
+impl OutputHandle {
+    /// As [`ToolReply::output`]; nothing after the answer.
+    pub(crate) fn output(&self, chunk: &str) {
+        self.shared.output(self.index, chunk);
+    }
+}
+
 struct Shared {
     state: Mutex<State>,
     closed: tokio_util::sync::CancellationToken,
+}
+
+impl Shared {
+    fn output(&self, index: usize, chunk: &str) {
+        let mut state = self.state.lock();
+        let slot = &mut state.slots[index];
+        let room = MAX_PENDING_OUTPUT - slot.pending.len();
+        let shown = &chunk[..chunk.floor_char_boundary(room)];
+        if slot.closed || slot.ending.is_some() || shown.is_empty() {
+            return;
+        }
+        slot.pending.push_str(shown);
+        if !slot.queued {
+            slot.queued = true;
+            state.ready.push_back(index);
+        }
+        state.wake();
+    }
 }
 
 struct State {
@@ -125,6 +151,7 @@ enum Ending {
 }
 
 /// What a waiting turn hears of one call.
+#[derive(Debug, PartialEq)]
 pub(crate) enum ReplyUpdate {
     /// Output to show.
     Output { index: usize, chunk: String },
@@ -178,15 +205,12 @@ impl BatchReplies {
                 }
                 return Poll::Ready(ReplyUpdate::Output { index, chunk });
             }
-            match slot.ending.take() {
-                Some(ending) => {
-                    slot.closed = true;
-                    return Poll::Ready(match ending {
-                        Ending::Answered(output) => ReplyUpdate::Answered { index, output },
-                        Ending::Dropped => ReplyUpdate::Dropped { index },
-                    });
-                }
-                None => {}
+            if let Some(ending) = slot.ending.take() {
+                slot.closed = true;
+                return Poll::Ready(match ending {
+                    Ending::Answered(output) => ReplyUpdate::Answered { index, output },
+                    Ending::Dropped => ReplyUpdate::Dropped { index },
+                });
             }
         }
         state.waker = Some(cx.waker().clone());
@@ -202,3 +226,6 @@ impl Drop for BatchReplies {
         self.shared.closed.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests;
