@@ -75,7 +75,7 @@ fn it_leads_to_every_page_of_the_documentation() {
         .collect();
     let linked = linked_files();
     let unlinked: Vec<&String> = pages.difference(&linked).collect();
-    assert_eq!(unlinked, [""; 0]);
+    assert_eq!(unlinked, [""; 0], "pages that README.md does not link");
 }
 
 #[test]
