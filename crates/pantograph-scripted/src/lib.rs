@@ -50,3 +50,8 @@ pub use protocol::ScriptedProtocol;
 pub use recorded::RecordedRequest;
 pub use script::Script;
 pub use step::Step;
+
+/// The README's example, which must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
