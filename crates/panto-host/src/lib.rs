@@ -12,5 +12,6 @@ mod nearest;
 pub use config::{Config, ConfigError, ConfigWarning, LoadConfig, Loaded};
 pub use dirs::{Dirs, Environment, NoHome};
 pub use models::{
-    ChoiceRequest, ChoiceWarning, ChooseError, Chosen, Models, ProtocolError, ProtocolRegistry,
+    ChoiceRequest, ChoiceWarning, ChooseError, Chosen, ChosenBy, Models, ProtocolError,
+    ProtocolRegistry,
 };
