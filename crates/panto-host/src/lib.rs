@@ -15,6 +15,7 @@ pub mod session;
 pub use config::{Config, ConfigError, ConfigWarning, LoadConfig, Loaded};
 pub use dirs::{Dirs, Environment, NoHome};
 pub use models::{
-    ChoiceRequest, ChoiceWarning, ChooseError, Chosen, Models, ProtocolError, ProtocolRegistry,
+    ChoiceRequest, ChoiceWarning, ChooseError, Chosen, ChosenBy, Models, ProtocolError,
+    ProtocolRegistry,
 };
 pub use session::SessionHandle;

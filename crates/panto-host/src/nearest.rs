@@ -26,11 +26,13 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
 
 /// The clause that ends a message about an unknown name: empty if nothing is near.
 pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let near: Vec<_> = nearest(wanted, names)
-        .into_iter()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    match near.split_last() {
+    meant(&nearest(wanted, names))
+}
+
+/// The clause that offers `names`; empty if there are none.
+pub(crate) fn meant<T: std::fmt::Display>(names: &[T]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
         None => String::new(),
         Some((only, [])) => format!("; did you mean {only}?"),
         Some((last, rest)) => format!("; did you mean {} or {last}?", rest.join(", ")),

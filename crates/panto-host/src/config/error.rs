@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::document::visible;
 use super::sourced::Place;
 
 /// Why the configuration could not be loaded; nothing of it is in force.
@@ -106,4 +107,14 @@ pub(crate) fn key_path(path: &[String]) -> String {
         }
     });
     segments.collect::<Vec<_>>().join(".")
+}
+
+/// Text of a file as a message may repeat it: short, and unable to move a cursor.
+pub(crate) fn shown(text: &str) -> String {
+    const SHOWN: usize = 100;
+    let mut shown: String = visible(text).take(SHOWN).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }
