@@ -74,7 +74,10 @@ context_window = 100000
             .unwrap()
             .flat_map(|directory| fs::read_dir(directory.unwrap().path()).unwrap())
             .map(|file| file.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "jsonl")
+            })
             .collect();
         files.sort();
         files
@@ -187,8 +190,13 @@ pub(crate) struct Ran {
 impl Ran {
     /// The run as one text, for a snapshot.
     pub(crate) fn shown(&self) -> String {
-        let code = self.code.map_or("a signal".to_owned(), |code| code.to_string());
-        format!("exit {code}\n-- stdout\n{}-- stderr\n{}", self.stdout, self.stderr)
+        let code = self
+            .code
+            .map_or("a signal".to_owned(), |code| code.to_string());
+        format!(
+            "exit {code}\n-- stdout\n{}-- stderr\n{}",
+            self.stdout, self.stderr
+        )
     }
 
     /// The standard output of a run that went well.
@@ -240,7 +248,12 @@ impl Running<'_> {
         let machine = self.machine;
         self.lines = BufReader::new(Self::nothing());
         let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut stderr)
+            .unwrap();
         Ran {
             code: self.child.wait().unwrap().code(),
             stdout: String::new(),
@@ -258,6 +271,11 @@ impl Running<'_> {
             stdout,
             stderr: self.machine.readable(&stderr),
         }
+    }
+
+    /// Waits for the end without reading; gives the exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -286,11 +304,6 @@ impl Drop for Running<'_> {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Whether the one who runs the tests may do what permissions forbid.
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Makes a directory one in which nothing can be made, also for root: a file in its place.

@@ -257,10 +257,15 @@ fn conflict(message: &str) -> clap::Error {
 /// Adds what clap cannot know: a word that is no command is often a prompt in the wrong place.
 fn explain(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    if matches!(
+    let is_word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => !argument.starts_with('-'),
+        _ => error.kind() == ErrorKind::InvalidSubcommand,
+    };
+    let is_unknown = matches!(
         error.kind(),
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument
-    ) {
+    );
+    if is_unknown && is_word {
         let tip = "a prompt stands directly behind `-p`, in quotes: panto -p \"…\"";
         let tip = clap::builder::StyledStr::from(tip);
         let suggested = match error.remove(ContextKind::Suggested) {
@@ -307,7 +312,8 @@ mod tests {
             if let Some(short) = argument.get_short() {
                 need(format!("-{short}"));
             }
-            for value in argument.get_possible_values() {
+            let is_flag = !argument.get_action().takes_values();
+            for value in argument.get_possible_values().iter().filter(|_| !is_flag) {
                 need(format!("`{}`", value.get_name()));
             }
         }

@@ -123,7 +123,8 @@ impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let hint = match &error {
             SessionError::NotFound { .. } => {
-                "`panto sessions` lists the sessions of this directory".to_owned()
+                "`panto sessions` lists those of this directory; --cwd DIR names another one"
+                    .to_owned()
             }
             SessionError::Ambiguous { .. } => "give more of the id".to_owned(),
             SessionError::InUse {

@@ -180,12 +180,10 @@ fn step(answer: &Answer) -> Step {
     let mut step = Step::new();
     for (index, part) in answer.parts.iter().enumerate() {
         step = match part {
-            Part::Text(chunks) => step.then(
-                Text::new(format!("{word} text {index}")).chunks((*chunks).into()),
-            ),
-            Part::Thinking { signed: true } => {
-                step.then(Thinking::new("hmm").signature("signed"))
+            Part::Text(chunks) => {
+                step.then(Text::new(format!("{word} text {index}")).chunks((*chunks).into()))
             }
+            Part::Thinking { signed: true } => step.then(Thinking::new("hmm").signature("signed")),
             Part::Thinking { signed: false } => step.then(Thinking::new("hmm")),
             Part::Call { tool, input } => {
                 let name = TOOLS
@@ -285,7 +283,11 @@ async fn check(case: Case) {
         }
     }
     let invoked = tools.invoked.lock().clone();
-    assert!(!invoked.iter().any(|name| name == "undeclared" || name == "unknown"));
+    assert!(
+        !invoked
+            .iter()
+            .any(|name| name == "undeclared" || name == "unknown")
+    );
 
     // Discarded words are nowhere, unless another answer said the same.
     let said: Vec<String> = stored
@@ -295,7 +297,11 @@ async fn check(case: Case) {
         .map(|message| message.text())
         .collect();
     let discards = discarded.iter().filter(|text| !text.is_empty()).count();
-    let doubtful_answers = case.answers.iter().filter(|answer| answer.fault.is_some()).count();
+    let doubtful_answers = case
+        .answers
+        .iter()
+        .filter(|answer| answer.fault.is_some())
+        .count();
     let doubtful_said = said.iter().filter(|text| text.contains("doubtful")).count();
     assert!(doubtful_said + discards <= doubtful_answers.max(discards));
 

@@ -12,8 +12,8 @@ use pantograph::session::{
     SessionTree,
 };
 use pantograph::{
-    Agent, AgentBuilder, Clock, Event, Message, Model, ModelRef, Outcome, ProviderError,
-    SessionId, Turn,
+    Agent, AgentBuilder, Clock, Event, Message, Model, ModelRef, Outcome, ProviderError, SessionId,
+    Turn,
 };
 use pantograph_scripted::{Script, ScriptedProtocol};
 use parking_lot::Mutex;

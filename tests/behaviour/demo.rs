@@ -1,0 +1,23 @@
+//! `panto demo`: everything at work, without a key.
+
+use crate::support::Machine;
+
+#[test]
+fn the_demo_needs_nothing_and_leaves_a_session() {
+    let machine = Machine::without_config();
+    let ran = machine.run(&["demo"]);
+    insta::assert_snapshot!(ran.shown());
+    let id = machine.only_session();
+    let shown = machine.run(&["session", "show", &id]).answer();
+    assert!(shown.contains("12 * 7 / 20 = 4.2"), "{shown}");
+}
+
+#[test]
+fn the_demo_speaks_json_too() {
+    let machine = Machine::without_config();
+    let ran = machine.run(&["demo", "--output", "stream-json"]);
+    assert_eq!(ran.stderr, "");
+    let result = ran.result();
+    assert_eq!(result["status"], "completed");
+    assert_eq!(result["usage"]["input"], 1661);
+}
