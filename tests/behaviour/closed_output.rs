@@ -8,7 +8,11 @@ fn a_closed_pipe_ends_the_run_quietly() {
     let machine = Machine::with_script(endless);
     let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
     running.read_until("assistant_text_delta");
-    insta::assert_snapshot!(running.stop_reading().shown(), @"");
+    insta::assert_snapshot!(running.stop_reading().shown(), @r"
+    exit 0
+    -- stdout
+    -- stderr
+    ");
     // What had been said is kept.
     machine
         .run(&["session", "show", &machine.only_session()])
@@ -23,7 +27,11 @@ fn other_commands_are_quiet_too() {
     let id = machine.only_session();
     let mut running = machine.start(&["session", "export", &id, "--format", "jsonl"]);
     running.read_until("session");
-    insta::assert_snapshot!(running.stop_reading().shown(), @"");
+    insta::assert_snapshot!(running.stop_reading().shown(), @r"
+    exit 0
+    -- stdout
+    -- stderr
+    ");
 }
 
 #[test]
@@ -39,5 +47,8 @@ fn a_full_disk_under_the_output_is_an_error() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @"");
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: could not write the output
+      cause: No space left on device (os error 28)
+    ");
 }

@@ -8,7 +8,16 @@ const ANSWER: &str = "[[steps]]\nrepeat = true\nplay = [{ text = \"the answer\" 
 fn an_answer_that_cannot_be_saved_is_printed() {
     let machine = Machine::with_script(ANSWER);
     block(&machine.sessions());
-    insta::assert_snapshot!(machine.run(&["-p", "go"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).shown(), @r"
+    exit 1
+    -- stdout
+    the answer
+    -- stderr
+    error: could not store the conversation
+      cause: could not create the directory `ROOT/sessions/+ROOT+work`
+      cause: Not a directory (os error 20)
+      hint: what was said is not saved; PANTO_SESSION_DIR says where sessions are kept
+    ");
     let result = machine.run(&["-p", "go", "-o", "json"]).result();
     assert_eq!(result["text"], "the answer");
     assert_eq!(result["status"], "failed");
@@ -40,7 +49,12 @@ fn a_full_disk_leaves_nothing_half_written() {
     let output = shell.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let errors = machine.readable(&String::from_utf8(output.stderr).unwrap());
-    insta::assert_snapshot!(errors, @"");
+    insta::assert_snapshot!(errors, @r"
+    error: could not store the conversation
+      cause: could not append to `ROOT/sessions/+ROOT+work/ID.jsonl`
+      cause: File too large (os error 27)
+      hint: what was said is not saved; PANTO_SESSION_DIR says where sessions are kept
+    ");
     assert_eq!(std::fs::read(&file).unwrap(), before);
     assert_eq!(
         machine.run(&["-p", "second", "--continue"]).answer(),

@@ -27,9 +27,8 @@ fn the_first_ctrl_c_settles_the_turn_and_keeps_what_there_is() {
 }
 
 #[test]
-fn partial_text_leaves_as_text_too() {
+fn a_request_to_terminate_does_the_same() {
     let machine = Machine::with_script(STALLED);
-    // The note about the model is there before the turn; the session file only after it.
     let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
     running.read_until("assistant_text_delta");
     running.signal(Signal::TERM);

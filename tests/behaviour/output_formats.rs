@@ -49,7 +49,25 @@ fn json_is_one_object() {
     assert_eq!(result["session_id"], machine.only_session());
     result["session_id"] = "ID".into();
     assert!(result["duration_ms"].take().is_u64());
-    insta::assert_json_snapshot!(result, @"");
+    insta::assert_json_snapshot!(result, @r#"
+    {
+      "type": "result",
+      "status": "completed",
+      "stop": "end",
+      "text": "It is 42 \u0007.",
+      "session_id": "ID",
+      "model": "test:model",
+      "usage": {
+        "input": 30,
+        "output": 10
+      },
+      "requests": 2,
+      "cost": null,
+      "turns": 1,
+      "duration_ms": null,
+      "exit_code": 0
+    }
+    "#);
 }
 
 #[test]
@@ -67,7 +85,7 @@ fn stream_json_tells_everything_and_ends_in_one_result() {
         .iter()
         .map(|object| object["type"].as_str().unwrap())
         .collect();
-    insta::assert_snapshot!(kinds.join(" "), @"");
+    insta::assert_snapshot!(kinds.join(" "), @"init turn_start user_message thinking thinking_delta thinking_complete assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete tool tool_details tool_delta tool_call_complete usage tool_result assistant_text assistant_text_delta attempt_discarded retry assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete usage result");
     assert_eq!(objects[0]["version"], 1);
     assert_eq!(objects[0]["model"], "test:model");
     assert_eq!(objects[0]["cwd"], machine.work().to_str().unwrap());
@@ -100,7 +118,13 @@ fn verbose_tells_about_tools_on_standard_error() {
     );
     let ran = machine.run(&["-p", "go", "--verbose"]);
     assert_eq!(ran.stdout, "done\n");
-    insta::assert_snapshot!(ran.stderr, @"");
+    insta::assert_snapshot!(ran.stderr, @r#"
+    panto: session ID
+    panto: model test:model
+    panto: read {"path":"x"}
+    panto: read failed: There is no tool `read`: no tools are available.
+    panto: end, ? tokens in, ? out
+    "#);
 }
 
 #[test]

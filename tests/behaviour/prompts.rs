@@ -55,7 +55,13 @@ fn bytes_that_are_no_text_are_replaced() {
 fn an_empty_one_is_refused() {
     let machine = machine("never");
     let ran = machine.run_with_input(&["-p"], b" \n");
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @r#"
+    exit 2
+    -- stdout
+    -- stderr
+    error: the prompt is empty
+      hint: write it behind -p, or pipe it: panto -p "…", or: panto -p < question.txt
+    "#);
     assert_eq!(machine.session_files(), Vec::<std::path::PathBuf>::new());
 }
 
@@ -68,5 +74,11 @@ fn the_system_prompt_comes_from_a_file() {
     let ran = machine.run(&["-p", "hello", "--system", "system.md"]);
     assert_eq!(ran.answer(), "arr\n");
     let ran = machine.run(&["-p", "hello", "--system", "gone.md"]);
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: could not read the system prompt `gone.md`
+      cause: No such file or directory (os error 2)
+    ");
 }

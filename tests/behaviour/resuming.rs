@@ -32,7 +32,27 @@ fn a_session_goes_on_as_the_latest_or_by_its_id() {
         "3\n"
     );
     let shown = machine.run(&["session", "show", &id]).answer();
-    insta::assert_snapshot!(machine.readable(&shown).split_once("UTC").unwrap().1, @"");
+    insta::assert_snapshot!(machine.readable(&shown).split_once("UTC").unwrap().1, @r"
+
+
+    [user]
+      first
+
+    [assistant]
+      1
+
+    [user]
+      second
+
+    [assistant]
+      2
+
+    [user]
+      third
+
+    [assistant]
+      3
+    ");
 }
 
 #[test]
@@ -43,7 +63,13 @@ fn without_a_session_nothing_is_written() {
         "1\n"
     );
     assert_eq!(machine.session_files().len(), 0);
-    insta::assert_snapshot!(machine.run(&["-p", "more", "--continue"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "more", "--continue"]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there is no session of `ROOT/work` to go on with
+      hint: leave --continue out to begin one, or name the directory with --cwd
+    ");
 }
 
 #[test]
@@ -51,8 +77,20 @@ fn ids_that_name_no_session_or_several() {
     let machine = Machine::with_script(COUNTING);
     machine.run(&["-p", "first"]).answer();
     machine.run(&["-p", "first"]).answer();
-    insta::assert_snapshot!(machine.run(&["-p", "x", "--resume", "01"]).shown(), @"");
-    insta::assert_snapshot!(machine.run(&["-p", "x", "--resume", "../../etc"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "x", "--resume", "01"]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `01` is the beginning of several ids (candidates: ID, ID)
+      hint: give more of the id
+    ");
+    insta::assert_snapshot!(machine.run(&["-p", "x", "--resume", "../../etc"]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: no session `../../etc` (nearest: ID, ID)
+      hint: `panto sessions` lists those of this directory; --cwd DIR names another one
+    ");
 }
 
 #[test]
@@ -63,12 +101,32 @@ fn a_corrupt_session_is_named_and_repaired_by_the_doctor() {
     let id = machine.only_session();
     let file = machine.session_files().remove(0);
     let text = fs::read_to_string(&file).unwrap();
-    let broken = text.replacen("\"type\":\"message\"", "\"type\":mess", 1);
+    let lines: Vec<&str> = text.lines().collect();
+    let broken = text.replace(lines[2], &lines[2].replacen("\"message\"", "mess", 1));
     fs::write(&file, &broken).unwrap();
 
-    insta::assert_snapshot!(machine.run(&["-p", "third", "--resume", &id]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "third", "--resume", &id]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `ROOT/sessions/+ROOT+work/ID.jsonl`, line 3, column 9: expected value
+      hint: `panto session doctor ID` says what can be saved; the file was not touched
+    ");
     assert_eq!(fs::read_to_string(&file).unwrap(), broken);
-    insta::assert_snapshot!(machine.run(&["session", "doctor", &id]).shown(), @"");
+    let examined = machine.run(&["session", "doctor", &id]);
+    insta::assert_snapshot!(machine.readable(&examined.shown()), @r"
+    exit 2
+    -- stdout
+    ROOT/sessions/+ROOT+work/ID.jsonl
+    3 records can be read
+    line 3, column 9: expected value
+      repair: the line is left out
+    line 4, column 63: its parent `ID` is not there
+      repair: it names `ID` instead
+    -- stderr
+    error: session `ID` has 2 problems
+      hint: `panto session doctor ID --repair` repairs the file and keeps the old one beside it
+    ");
     let repaired = machine.run(&["session", "doctor", &id, "--repair"]);
     assert_eq!(repaired.code, Some(0), "{}", repaired.shown());
     assert_eq!(
@@ -97,7 +155,13 @@ fn a_session_in_use_says_by_whom() {
     holder.read_until("assistant_text_delta");
     let ran = machine.run(&["-p", "me too", "--continue"]);
     let shown = ran.shown().replace(&holder.pid().to_string(), "PID");
-    insta::assert_snapshot!(shown, @"");
+    insta::assert_snapshot!(shown, @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: session `ID` is in use by process PID
+      hint: wait until process PID is done with it, or end that process; without --continue or --resume a new session is begun
+    ");
     // Reading does not need the lock.
     machine
         .run(&["session", "show", &machine.only_session()])

@@ -49,7 +49,7 @@ fn sessions_belong_to_a_directory() {
     let machine = machine();
     let elsewhere = machine.work().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    insta::assert_snapshot!(machine.readable(&machine.run(&["sessions", "--cwd", "elsewhere"]).answer()), @"");
+    insta::assert_snapshot!(machine.readable(&machine.run(&["sessions", "--cwd", "elsewhere"]).answer()), @"no sessions of ROOT/work/elsewhere yet");
 }
 
 #[test]
@@ -92,7 +92,13 @@ fn an_export_into_no_directory_is_refused() {
     let machine = machine();
     let id = machine.only_session();
     let ran = machine.run(&["session", "export", &id, "--output", "no/where.md"]);
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: could not write `no/where.md`
+      cause: No such file or directory (os error 2)
+    ");
 }
 
 #[test]

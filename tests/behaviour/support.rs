@@ -148,12 +148,16 @@ context_window = 100000
     /// Text with the machine's own paths and ids replaced by names.
     pub(crate) fn readable(&self, text: &str) -> String {
         let root = self.root.path().canonicalize().unwrap();
-        let text = text.replace(root.to_str().unwrap(), "ROOT");
+        let root = root.to_str().unwrap();
+        // A session's directory is named after the working directory.
+        let text = text
+            .replace(root, "ROOT")
+            .replace(&root.replace('/', "+"), "+ROOT");
         name_ids(&text)
     }
 }
 
-/// Replaces every UUID by `ID`, and the directory that sessions lie in by its beginning.
+/// Replaces every UUID by `ID`.
 fn name_ids(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::new();

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &DemoArgs, common: &CommonArgs) -> Exit {
         .and_then(|played| played.where_it_lies.clone());
     let ended = ended.map_or_else(Ended::early, |played| played.ended);
     let exit = finish(&ended, &mut *output);
-    if let Some(text) = where_it_lies.filter(|_| exit == Exit::Done) {
+    if let Some(text) = where_it_lies.filter(|_| exit == Exit::Done && format == OutputFormat::Text)
+    {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
     exit

@@ -167,7 +167,12 @@ pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
             _ => failure,
         };
     };
-    let failure = failure.context(format!("`{model}` gave no answer"));
+    let failure = match error {
+        // What the provider says is all there is to say.
+        TurnError::Provider(error) => Failure::new(Exit::TurnFailed, kind, error.clone()),
+        _ => failure,
+    }
+    .context(format!("`{model}` gave no answer"));
     match class {
         ErrorClass::Authentication => Failure {
             exit: Exit::CredentialsRefused,
@@ -202,7 +207,11 @@ mod tests {
         let error = ProviderError::new(ErrorClass::Authentication, "invalid x-api-key\u{1b}[2J");
         let failure = of_turn(&TurnError::Provider(error), "anthropic:sonnet");
         assert_eq!(failure.exit.code(), 3);
-        insta::assert_snapshot!(shown(&failure), @"");
+        insta::assert_snapshot!(shown(&failure), @r"
+        error: `anthropic:sonnet` gave no answer
+          cause: invalid x-api-key
+          hint: check the key of the provider `anthropic`
+        ");
     }
 
     #[test]
@@ -214,6 +223,11 @@ mod tests {
         };
         let failure = of_turn(&error.into(), "a:b");
         assert_eq!(failure.exit.code(), 1);
-        insta::assert_snapshot!(shown(&failure), @"");
+        insta::assert_snapshot!(shown(&failure), @r"
+        error: could not store the conversation
+          cause: could not create `/x/y.jsonl`
+          cause: no storage space
+          hint: what was said is not saved; PANTO_SESSION_DIR says where sessions are kept
+        ");
     }
 }

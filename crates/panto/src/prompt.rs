@@ -124,6 +124,6 @@ mod tests {
     fn bytes_that_are_no_text_are_replaced_and_said() {
         let (prompt, notes) = read("", Some(b"a\xff\xfeb"));
         assert_eq!(prompt, "a\u{fffd}\u{fffd}b");
-        insta::assert_snapshot!(notes, @"");
+        insta::assert_snapshot!(notes, @"panto: standard input is not UTF-8 at byte 2; what cannot be read is replaced by U+FFFD");
     }
 }

@@ -132,7 +132,15 @@ mod tests {
             Err(message) => message,
         })
         .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        2 * (12 + 7) = 38
+        12*7/20 = 4.2
+        -(1-4)*.5 = 1.5
+        expected a number at character 1 of ``
+        expected a number at character 5 of `1 + x`
+        expected `)` at character 3 of `(1`
+        expected an operator at character 3 of `1 2`
+        ");
         assert!(value(&"(".repeat(1000)).is_err());
     }
 }
