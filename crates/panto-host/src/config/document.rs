@@ -35,22 +35,18 @@ impl Document<'_> {
     pub(super) fn problem(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
         let place = self.place(span.start);
         let line = self.text.lines().nth(place.line - 1).unwrap_or_default();
-        let line: Vec<char> = visible(line).collect();
+        let line = without_secret(visible(line).collect());
+        let column = (place.column - 1).min(line.len());
+        let (line_text, caret) = window(&line, column);
+        let left = line_text.chars().count().saturating_sub(caret);
         let marked = self.text.get(span).unwrap_or_default();
         let marked = marked.lines().next().unwrap_or_default().chars().count();
-        let (line_text, caret) = window(&line, place.column - 1);
-        let hidden = secret_after(&line_text).filter(|&start| start < line_text.chars().count());
-        let line_text = match hidden {
-            Some(start) => line_text.chars().take(start).chain("…".chars()).collect(),
-            None => line_text,
-        };
-        let left = line_text.chars().count().saturating_sub(caret);
         Problem {
             place,
             message: message.into(),
-            caret: caret.min(line_text.chars().count()),
-            width: marked.clamp(1, left.max(1)),
             line_text,
+            caret,
+            width: marked.clamp(1, left.max(1)),
         }
     }
 }
@@ -70,10 +66,11 @@ pub(super) fn place(file: &Arc<Path>, text: &str, offset: usize) -> Place {
     }
 }
 
-/// Text that cannot move a cursor: one visible character for each.
+/// Text that can neither move a cursor nor turn a line round: one character for each.
 pub(super) fn visible(text: &str) -> impl Iterator<Item = char> {
     text.chars().map(|c| match c {
         '\t' => ' ',
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         c if c.is_control() => '\u{fffd}',
         c => c,
     })
@@ -93,23 +90,24 @@ fn window(line: &[char], column: usize) -> (String, usize) {
     )
 }
 
-/// Where a line's value starts if it may be a secret: somebody may have put a key into the file.
-fn secret_after(line: &str) -> Option<usize> {
+/// The line up to a value that may be a secret: somebody may have put a key into the file.
+fn without_secret(mut line: Vec<char>) -> Vec<char> {
     const SECRET: [&str; 5] = ["key", "token", "secret", "password", "authorization"];
     const NO_SECRET: [&str; 2] = ["api_key_env", "api_key_command"];
     let mut start = 0;
-    for (at, c) in line.chars().enumerate() {
-        if c == '=' {
-            let name: String = line.chars().take(at).skip(start).collect();
-            let name = name.to_lowercase();
-            let name = name.trim();
-            if !NO_SECRET.iter().any(|plain| name.ends_with(plain))
-                && SECRET.iter().any(|word| name.contains(word))
-            {
-                return Some(at + 2);
-            }
-            start = at + 1;
+    for at in 0..line.len() {
+        if line[at] != '=' {
+            continue;
         }
+        let name: String = line[start..at].iter().collect();
+        let name = name.trim().to_lowercase();
+        let plain = NO_SECRET.iter().any(|plain| name.ends_with(plain));
+        if !plain && SECRET.iter().any(|word| name.contains(word)) {
+            line.truncate(at + 1);
+            line.extend([' ', '…']);
+            break;
+        }
+        start = at + 1;
     }
-    None
+    line
 }
