@@ -299,8 +299,7 @@ mod tests {
         let make = |path: &str| fs::create_dir_all(base.join(path)).unwrap();
         let root = |cwd: &str| {
             let root = project_root(&base.join(cwd));
-            let root = root.strip_prefix(base).unwrap().display().to_string();
-            root
+            root.strip_prefix(base).unwrap().display().to_string()
         };
         make(".panto");
         make("plain/deep");

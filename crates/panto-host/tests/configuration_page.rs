@@ -1,7 +1,6 @@
 //! `docs/configuration.md` says what the code does: its reference is generated from the table
 //! of settings, and its examples load.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use panto_host::config::{SETTINGS, Setting};
@@ -41,17 +40,17 @@ fn settings() -> String {
                 table => format!("`[{table}]`"),
             };
             let columns = "| key | takes | default | example | meaning |\n|---|---|---|---|---|";
-            writeln!(page, "### {heading}\n\n{columns}").unwrap();
+            page += &format!("### {heading}\n\n{columns}\n");
             group = Some(table);
         }
-        writeln!(page, "{}", row(setting)).unwrap();
+        page += &row(setting);
     }
     page
 }
 
 fn row(setting: &Setting) -> String {
     format!(
-        "| `{}` | {} | {} | `{}` | {} |",
+        "| `{}` | {} | {} | `{}` | {} |\n",
         setting.key,
         setting.kind.expected(),
         setting.default,
@@ -63,7 +62,7 @@ fn row(setting: &Setting) -> String {
 fn variables() -> String {
     let mut page = String::from("| variable | meaning |\n|---|---|\n");
     for variable in VARIABLES {
-        writeln!(page, "| `{}` | {} |", variable.name, variable.doc).unwrap();
+        page += &format!("| `{}` | {} |\n", variable.name, variable.doc);
     }
     page
 }

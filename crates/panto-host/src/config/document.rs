@@ -9,18 +9,40 @@ use super::sourced::{Layer, Place, Source};
 
 /// One file's text.
 pub(super) struct Document<'a> {
-    pub(super) file: Arc<Path>,
-    pub(super) layer: Layer,
     pub(super) text: &'a str,
+    file: Arc<Path>,
+    layer: Layer,
+    /// Where each line starts: every value asks for its place, so lines are not counted anew.
+    lines: Vec<usize>,
 }
 
 /// How much of a long line a message shows.
 const SHOWN: usize = 120;
 
-impl Document<'_> {
-    /// The place of a byte offset.
+impl<'a> Document<'a> {
+    pub(super) fn new(file: &Path, layer: Layer, text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self {
+            text,
+            file: Arc::from(file),
+            layer,
+            lines: std::iter::once(0)
+                .chain(breaks.map(|(at, _)| at + 1))
+                .collect(),
+        }
+    }
+
+    /// The place of a byte offset; past the end it is the end.
     pub(super) fn place(&self, offset: usize) -> Place {
-        place(&self.file, self.text, offset)
+        let offset = offset.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let start = self.lines[line - 1];
+        let before = &self.text.as_bytes()[start..offset];
+        Place {
+            file: Arc::clone(&self.file),
+            line,
+            column: String::from_utf8_lossy(before).chars().count() + 1,
+        }
     }
 
     /// The source of a value that starts at a byte offset.
@@ -48,21 +70,6 @@ impl Document<'_> {
             caret,
             width: marked.clamp(1, left.max(1)),
         }
-    }
-}
-
-/// The place of a byte offset in `text`.
-pub(super) fn place(file: &Arc<Path>, text: &str, offset: usize) -> Place {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    let start = before
-        .iter()
-        .rposition(|&b| b == b'\n')
-        .map_or(0, |at| at + 1);
-    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-    Place {
-        file: Arc::clone(file),
-        line: before.iter().filter(|&&b| b == b'\n').count() + 1,
-        column,
     }
 }
 

@@ -683,17 +683,35 @@ fn header_values_stay_out_of_debug_output() {
 }
 
 #[test]
-fn deeply_nested_and_huge_files_do_no_harm() {
-    let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(told(deep).contains("config.toml:1:"));
-    let dotted = format!("extensions.settings.x{} = 1", ".a".repeat(200_000));
-    let _ = told(dotted);
+fn deeply_nested_files_are_refused() {
+    const DEPTH: usize = 100_000;
+    for text in [
+        format!("x = {}{}", "[".repeat(DEPTH), "]".repeat(DEPTH)),
+        format!("x = {}{}", "{a=".repeat(DEPTH), "}".repeat(DEPTH)),
+        format!("extensions.settings.x{} = 1", ".a".repeat(DEPTH)),
+        format!("[extensions.settings.x{}]", ".a".repeat(DEPTH)),
+        format!("[extensions.settings]\nx{} = 1", ".a".repeat(DEPTH)),
+    ] {
+        let error = told(&text);
+        assert!(error.contains("recurs"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_with_very_many_keys_loads() {
+    let keys: String = (0..50_000).map(|n| format!("k{n} = {n}\n")).collect();
+    let desk = Desk::new().file(USER, format!("[extensions.settings.x]\n{keys}"));
+    let config = desk.config();
+    let settings = &config.extensions.settings["x"].value;
+    assert_eq!(settings.as_table().unwrap().len(), 50_000);
 }
 
 #[test]
 fn places_count_characters_from_one() {
-    let file: std::sync::Arc<Path> = std::sync::Arc::from(Path::new("f"));
-    let at = |text: &str, offset| document::place(&file, text, offset).to_string();
+    let at = |text: &str, offset| {
+        let document = document::Document::new(Path::new("f"), Layer::User, text);
+        document.place(offset).to_string()
+    };
     assert_eq!(at("", 0), "f:1:1");
     assert_eq!(at("ab\ncd", 3), "f:2:1");
     assert_eq!(at("äö\nü=1", 7), "f:2:2");
