@@ -199,7 +199,7 @@ mod tests {
     use std::fs;
 
     fn environment(variables: &[(&str, &str)]) -> Environment {
-        Environment::read(PathBuf::from("/work/project"), |name| {
+        Environment::read(PathBuf::from("/home/ada/project"), |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         })
@@ -254,7 +254,7 @@ mod tests {
         insta::assert_snapshot!(render(&variables), @r"
         config: /home/ada/.config/panto
         data: /home/ada/.local/share/panto
-        sessions: /work/project/mine
+        sessions: /home/ada/project/mine
         ");
     }
 
