@@ -21,7 +21,7 @@ mod typed;
 mod values;
 
 pub use error::{ConfigError, ConfigWarning, Problem};
-pub(crate) use error::{key_path, listed, shown};
+pub(crate) use error::{key_path, listed, shown, some};
 pub use provider::{Headers, ModelSettings, Provider};
 pub use settings::{Kind, REASONING, SETTINGS, Setting};
 pub use sourced::{Layer, Place, Source, Sourced};
@@ -64,3 +64,6 @@ impl Config {
         load::load(request)
     }
 }
+
+#[cfg(test)]
+mod tests;

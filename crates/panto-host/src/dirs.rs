@@ -192,3 +192,131 @@ fn absolute(value: Option<&OsString>) -> Option<PathBuf> {
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        Environment::read(PathBuf::from("/home/ada/project"), |name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    fn render(variables: &[(&str, &str)]) -> String {
+        let dirs = Dirs::new(&environment(variables));
+        let line = |name: &str, result: Result<&Path, NoHome>| match result {
+            Ok(path) => format!("{name}: {}\n", path.display()),
+            Err(error) => format!("{name}: error: {error}\n"),
+        };
+        [
+            line("config", dirs.config_home()),
+            line("data", dirs.data_home()),
+            line("sessions", dirs.session_base()),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn everything_lies_below_home_by_default() {
+        insta::assert_snapshot!(render(&[("HOME", "/home/ada")]), @r"
+        config: /home/ada/.config/panto
+        data: /home/ada/.local/share/panto
+        sessions: /home/ada/.local/share/panto/sessions
+        ");
+    }
+
+    #[test]
+    fn the_variables_move_it() {
+        let variables = [
+            ("HOME", "/home/ada"),
+            ("XDG_CONFIG_HOME", "/c"),
+            ("XDG_DATA_HOME", "/d"),
+            ("PANTO_SESSION_DIR", "/s"),
+        ];
+        insta::assert_snapshot!(render(&variables), @r"
+        config: /c/panto
+        data: /d/panto
+        sessions: /s
+        ");
+    }
+
+    #[test]
+    fn empty_and_relative_xdg_variables_are_ignored() {
+        let variables = [
+            ("HOME", "/home/ada"),
+            ("XDG_CONFIG_HOME", ""),
+            ("XDG_DATA_HOME", "relative"),
+            ("PANTO_SESSION_DIR", "mine"),
+        ];
+        insta::assert_snapshot!(render(&variables), @r"
+        config: /home/ada/.config/panto
+        data: /home/ada/.local/share/panto
+        sessions: /home/ada/project/mine
+        ");
+    }
+
+    #[test]
+    fn without_a_home_only_what_needs_it_fails() {
+        insta::assert_snapshot!(render(&[("HOME", "")]), @r"
+        config: error: cannot tell where to look for your configuration: `HOME` is not set; set `HOME`, or `XDG_CONFIG_HOME`
+        data: error: cannot tell where to keep data: `HOME` is not set; set `HOME`, or `XDG_DATA_HOME`
+        sessions: error: cannot tell where to keep sessions: `HOME` is not set; set `HOME`, or `PANTO_SESSION_DIR`, or go without with `--no-session`
+        ");
+        insta::assert_snapshot!(render(&[("XDG_DATA_HOME", "/d")]), @r"
+        config: error: cannot tell where to look for your configuration: `HOME` is not set; set `HOME`, or `XDG_CONFIG_HOME`
+        data: /d/panto
+        sessions: /d/panto/sessions
+        ");
+    }
+
+    #[test]
+    fn sessions_of_a_directory_lie_below_the_base() {
+        let dirs = Dirs::new(&environment(&[("PANTO_SESSION_DIR", "/s")]));
+        let directory = dirs.session_directory(Path::new("/a/b"), |path| {
+            path.to_string_lossy().replace('/', "-")
+        });
+        assert_eq!(directory, Ok(PathBuf::from("/s/-a-b")));
+    }
+
+    #[test]
+    fn the_variables_that_are_read_are_the_documented_ones() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let _ = Environment::read(PathBuf::new(), |name| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        });
+        let documented: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+        assert_eq!(asked.into_inner(), documented);
+    }
+
+    #[test]
+    fn the_project_root_is_the_nearest_panto_directory_inside_the_repository() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path();
+        let make = |path: &str| fs::create_dir_all(base.join(path)).unwrap();
+        let root = |cwd: &str| {
+            let root = project_root(&base.join(cwd));
+            root.strip_prefix(base).unwrap().display().to_string()
+        };
+        make(".panto");
+        make("plain/deep");
+        make("repository/.git");
+        make("repository/a/.panto");
+        make("repository/a/b/c");
+        make("repository/other");
+        assert_eq!(root("plain/deep"), "plain/deep");
+        assert_eq!(root("repository/a/b/c"), "repository/a");
+        assert_eq!(root("repository/other"), "repository");
+        assert_eq!(root("repository"), "repository");
+        assert_eq!(root("does/not/exist"), "does/not/exist");
+        fs::write(base.join("repository/a/b/.panto"), "a file").unwrap();
+        assert_eq!(root("repository/a/b/c"), "repository/a");
+        make("worktree/.panto");
+        fs::write(base.join("worktree/.git"), "gitdir: elsewhere").unwrap();
+        make("worktree/inner");
+        assert_eq!(root("worktree/inner"), "worktree");
+    }
+}

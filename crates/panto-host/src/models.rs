@@ -129,7 +129,7 @@ impl Models {
     fn reference(&self, request: &ChoiceRequest<'_>) -> Result<(ModelRef, ChosenBy), ChooseError> {
         let (text, by) = match (request.model, &self.config.model) {
             (Some(text), _) => (text, ChosenBy::CommandLine("--model")),
-            (None, Some(set)) => (set.as_str(), ChosenBy::Config(set.source.clone())),
+            (None, Some(set)) => (set.as_str(), ChosenBy::Config(Box::new(set.source.clone()))),
             (None, None) => return Err(self.no_model()),
         };
         match ModelRef::parse(text) {
@@ -188,7 +188,7 @@ impl Models {
     ) -> Result<Option<String>, ChooseError> {
         let (label, by) = match (request.reasoning, &self.config.reasoning) {
             (Some(label), _) => (label, ChosenBy::CommandLine("--reasoning")),
-            (None, Some(set)) => (set.as_str(), ChosenBy::Config(set.source.clone())),
+            (None, Some(set)) => (set.as_str(), ChosenBy::Config(Box::new(set.source.clone()))),
             (None, None) => return Ok(None),
         };
         if !REASONING.contains(&label) {
@@ -205,7 +205,7 @@ impl Models {
                     label: label.to_owned(),
                     by,
                     known: known.value.clone(),
-                    listed: known.source.clone(),
+                    listed: Box::new(known.source.clone()),
                 })
             }
             _ => Ok(Some(label.to_owned())),

@@ -74,7 +74,7 @@ pub enum ConfigWarning {
     #[error(
         "{}: ignored {} until you trust this project (`panto trust`)",
         .file.display(),
-        listed(.keys)
+        some(.keys)
     )]
     Untrusted {
         /// The file.
@@ -93,6 +93,16 @@ pub(crate) fn listed<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> Str
     quoted.join(", ")
 }
 
+/// The first few of them.
+pub(crate) fn some(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = listed(names.iter().take(SHOWN));
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}
+
 /// A key as TOML has it: dotted, and quoted where it must be.
 pub(crate) fn key_path(path: &[String]) -> String {
     let segments = path.iter().map(|segment| {
@@ -101,9 +111,9 @@ pub(crate) fn key_path(path: &[String]) -> String {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if bare {
-            segment.clone()
+            shown(segment)
         } else {
-            format!("{segment:?}")
+            format!("{:?}", shown(segment))
         }
     });
     segments.collect::<Vec<_>>().join(".")

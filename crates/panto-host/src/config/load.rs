@@ -1,7 +1,6 @@
 //! The layers, from files to one configuration.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use toml::de::DeTable;
 
@@ -63,14 +62,10 @@ struct Loading {
 impl Loading {
     /// Adds a layer whose every setting counts; says whether there is such a file.
     fn trusted(&mut self, file: &Path, layer: Layer) -> Result<bool, ConfigError> {
-        let Some(text) = read(file)? else {
+        let Some(text) = read(file, layer)? else {
             return Ok(false);
         };
-        let document = Document {
-            file: Arc::from(file),
-            layer,
-            text: &text,
-        };
+        let document = Document::new(file, layer, &text);
         let root = parse(&document).map_err(ConfigError::Invalid)?;
         let table = check(&document, &root, &mut self.warnings).map_err(ConfigError::Invalid)?;
         self.add(file, table);
@@ -79,16 +74,12 @@ impl Loading {
 
     /// Adds a layer that may set only what is harmless; what is wrong with it is one warning.
     fn untrusted(&mut self, file: &Path, layer: Layer) {
-        let text = match read(file) {
+        let text = match read(file, layer) {
             Ok(Some(text)) => text,
             Ok(None) => return,
             Err(error) => return self.broken(pantograph::with_causes(&error)),
         };
-        let document = Document {
-            file: Arc::from(file),
-            layer,
-            text: &text,
-        };
+        let document = Document::new(file, layer, &text);
         match harmless(&document) {
             Ok((table, ignored)) => {
                 if !ignored.is_empty() {

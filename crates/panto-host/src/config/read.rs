@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
-use super::document::place;
+use super::document::Document;
 use super::error::ConfigError;
+use super::sourced::Layer;
 
 /// No configuration is larger; something else is being read.
 pub(super) const MOST_BYTES: u64 = 4 << 20;
@@ -14,7 +14,7 @@ pub(super) const MOST_BYTES: u64 = 4 << 20;
 /// The file's text; `None` if there is no such file.
 ///
 /// A path through a file (`.panto` may be one) leads to no file either.
-pub(super) fn read(file: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read(file: &Path, layer: Layer) -> Result<Option<String>, ConfigError> {
     let bytes = match bytes(file) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -32,7 +32,9 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, ConfigError> {
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(&error.as_bytes()[..good]);
-            Err(ConfigError::NotUtf8(place(&Arc::from(file), &text, good)))
+            Err(ConfigError::NotUtf8(
+                Document::new(file, layer, &text).place(good),
+            ))
         }
     }
 }

@@ -102,13 +102,6 @@ pub const SETTINGS: &[Setting] = &[
               involved. A later layer's `api_key_env` replaces it.",
     },
     Setting {
-        key: "providers.*.headers.*",
-        kind: Kind::HeaderValue,
-        default: "none",
-        example: r#""a""#,
-        doc: "A header that is sent with every request.",
-    },
-    Setting {
         key: "providers.*.connect_timeout_s",
         kind: Kind::Seconds,
         default: "20",
@@ -142,6 +135,13 @@ pub const SETTINGS: &[Setting] = &[
         default: "none",
         example: r#""demo.toml""#,
         doc: "The conversation that a provider with `protocol = \"scripted\"` plays.",
+    },
+    Setting {
+        key: "providers.*.headers.*",
+        kind: Kind::HeaderValue,
+        default: "none",
+        example: r#""a""#,
+        doc: "A header that is sent with every request.",
     },
     Setting {
         key: "providers.*.models.*.id",

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use pantograph::ModelRef;
 
 use super::{ProtocolError, UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
-use crate::config::{REASONING, Source, key_path, listed, shown};
+use crate::config::{REASONING, Source, key_path, listed, shown, some};
+use crate::nearest::did_you_mean;
 
 /// Why no model could be chosen; nothing was opened.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +36,7 @@ pub enum ChooseError {
         suggestion: Option<ModelRef>,
     },
     /// No layer has the provider.
-    #[error("unknown provider `{name}` (from {by}){near}; {}", known(.providers, .files))]
+    #[error("unknown provider `{name}` (from {by}); {}{near}", known(.providers, .files))]
     UnknownProvider {
         /// The provider.
         name: String,
@@ -63,9 +64,10 @@ pub enum ChooseError {
     },
     /// There is no such protocol.
     #[error(
-        "provider `{provider}` has the unknown protocol `{}` ({set_at}); there are {}",
+        "provider `{provider}` has the unknown protocol `{}` ({set_at}); there are {}{}",
         shown(.protocol),
-        listed(.known)
+        listed(.known),
+        did_you_mean(.protocol, .known.iter().map(String::as_str))
     )]
     UnknownProtocol {
         /// The provider.
@@ -92,7 +94,7 @@ pub enum ChooseError {
     },
     /// There is no such label.
     #[error(
-        "unknown reasoning label `{}` (from {by}){near}; the labels are {}",
+        "unknown reasoning label `{}` (from {by}); the labels are {}{near}",
         shown(.label),
         listed(REASONING)
     )]
@@ -119,7 +121,7 @@ pub enum ChooseError {
         /// The labels that the model takes.
         known: Vec<String>,
         /// Where those are listed.
-        listed: Source,
+        listed: Box<Source>,
     },
 }
 
@@ -130,8 +132,8 @@ pub enum ChoiceWarning {
     /// The provider is known, but does not list the model.
     #[error(
         "no configuration lists the model `{model}`; taken with a context window of \
-         {UNLISTED_CONTEXT_WINDOW} tokens and answers of at most {UNLISTED_MAX_OUTPUT}{near}; \
-         to set its limits, add `[{}]`",
+         {UNLISTED_CONTEXT_WINDOW} tokens and answers of at most {UNLISTED_MAX_OUTPUT}; \
+         to set its limits, add `[{}]`{near}",
         table(.model)
     )]
     Unlisted {
@@ -148,7 +150,7 @@ pub enum ChosenBy {
     /// An option of the command line, with its dashes.
     CommandLine(&'static str),
     /// A layer of the configuration.
-    Config(Source),
+    Config(Box<Source>),
 }
 
 impl fmt::Display for ChosenBy {
@@ -173,16 +175,6 @@ fn no_model(user_file: Option<&PathBuf>, models: &[String]) -> String {
         "name one with `--model provider:alias`, or write `model = \"provider:alias\"` into \
          {file} ({configured})"
     )
-}
-
-/// The first few of them.
-fn some(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let shown = listed(names.iter().take(SHOWN));
-    match names.len().checked_sub(SHOWN) {
-        None | Some(0) => shown,
-        Some(more) => format!("{shown} and {more} more"),
-    }
 }
 
 fn known(providers: &[String], files: &[PathBuf]) -> String {
