@@ -1,5 +1,10 @@
 //! What a user sees, through public doors only.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and so may what they share"
+)]
+
 mod architecture;
 mod closed_output;
 mod demo;

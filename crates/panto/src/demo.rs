@@ -12,7 +12,7 @@ use pantograph_scripted::{Script, ScriptedProtocol};
 
 use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::failure::{Exit, Failure};
-use crate::place::{Place, Workers, runtime};
+use crate::place::{Place, Workers, wait_for};
 use crate::run::{self, Ended, finish};
 use crate::signals::Signals;
 use crate::streams;
@@ -67,7 +67,7 @@ fn play(
         .tool_source(Arc::new(
             tools::registry().map_err(|error| internal(error.into()))?,
         ));
-    runtime(Workers::Few)?.block_on(async {
+    wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
         let store = place.store()?;
         let agent = builder.create(&store, place.cwd()).await?;

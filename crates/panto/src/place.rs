@@ -107,12 +107,23 @@ fn given_directory(directory: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// A runtime for what must be awaited; `workers` threads drive what is spawned on it.
+/// Drives `work` to its end; `workers` drive what it spawns.
 ///
 /// # Errors
 ///
-/// The system gives no more threads.
-pub(crate) fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
+/// Those of `work`, or the system gives no more threads.
+pub(crate) fn wait_for<T>(
+    workers: Workers,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime(workers)?;
+    let outcome = runtime.block_on(work);
+    // Whatever still blocks a thread, such as a tool that ignores its cancel, is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = match workers {
         Workers::None => tokio::runtime::Builder::new_current_thread(),
         Workers::Few => {

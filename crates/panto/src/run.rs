@@ -12,7 +12,7 @@ use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure};
-use crate::place::{Place, Workers, runtime};
+use crate::place::{Place, Workers, wait_for};
 use crate::prompt::PromptSource;
 use crate::protocols;
 use crate::signals::Signals;
@@ -85,7 +85,7 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         piped: (!stdin.is_terminal()).then_some(stdin),
     }
     .read(&mut io::stderr())?;
-    runtime(Workers::Few)?.block_on(async {
+    wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
         let agent = open_agent(builder, &args, &place).await?;
         Ok(drive(agent, prompt, !args.no_session, &place, &signals, output).await)
@@ -185,6 +185,9 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
             (Some(error), None) => {
                 let failure = Failure::output(error);
                 (RunStatus::Failed, Some(failure), Exit::TurnFailed)
+            }
+            (None, None) if stop.is_none() => {
+                failed("internal", "the session ended before the turn did")
             }
             (None, None) => (RunStatus::Cancelled, None, Exit::Interrupted),
         },

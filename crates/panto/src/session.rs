@@ -8,7 +8,7 @@ use pantograph::{SessionId, transcript};
 
 use crate::args::{CommonArgs, SessionCommand};
 use crate::failure::Failure;
-use crate::place::{Place, Workers, runtime};
+use crate::place::{Place, Workers, wait_for};
 use crate::sessions::minute;
 use crate::streams;
 
@@ -37,12 +37,12 @@ fn show(store: &FileSystemJsonlStore, id: &str) -> Result<(), Failure> {
 }
 
 fn load(store: &FileSystemJsonlStore, id: &str) -> Result<SessionTree, Failure> {
-    runtime(Workers::None)?.block_on(async {
+    wait_for(Workers::None, async {
         let id = store.resolve(id).await?;
         Ok(store.load(id).await?)
     })
 }
 
 fn resolve(store: &FileSystemJsonlStore, id: &str) -> Result<SessionId, Failure> {
-    runtime(Workers::None)?.block_on(async { Ok(store.resolve(id).await?) })
+    wait_for(Workers::None, async { Ok(store.resolve(id).await?) })
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, SessionsArgs};
 use crate::failure::{Exit, Failure};
-use crate::place::{Place, Workers, runtime};
+use crate::place::{Place, Workers, wait_for};
 use crate::streams;
 
 /// How many sessions a person sees who asked for no number.
@@ -19,11 +19,11 @@ pub(crate) fn list(args: &SessionsArgs, common: &CommonArgs) -> Result<(), Failu
     let place = Place::find(common)?;
     let store = place.store()?;
     let limit = args.limit.or((!args.json).then_some(SCREENFUL));
-    let sessions = runtime(Workers::None)?.block_on(async {
-        match limit {
-            Some(limit) => store.list_bounded(limit).await,
-            None => store.list().await,
-        }
+    let sessions = wait_for(Workers::None, async {
+        Ok(match limit {
+            Some(limit) => store.list_bounded(limit).await?,
+            None => store.list().await?,
+        })
     })?;
     if args.json {
         return streams::print(&to_json(&sessions)?);
