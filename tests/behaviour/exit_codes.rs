@@ -98,7 +98,7 @@ fn a_provider_that_is_not_configured() {
     exit 2
     -- stdout
     -- stderr
-    error: unknown provider `tset` (from `--model`); did you mean `test`?; configured: `test` (read `ROOT/home/.config/panto/config.toml`)
+    error: unknown provider `tset` (from `--model`); configured: `test` (read `ROOT/home/.config/panto/config.toml`); did you mean `test`?
     ");
 }
 

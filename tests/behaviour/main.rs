@@ -11,6 +11,7 @@ mod demo;
 mod disk_trouble;
 mod exit_codes;
 mod interrupt;
+mod killed;
 mod layers;
 mod output_formats;
 mod prompts;

@@ -242,6 +242,14 @@ impl Running<'_> {
         }
     }
 
+    /// Reads so many lines, or those that there are.
+    pub(crate) fn read_lines(&mut self, count: usize) {
+        let mut line = String::new();
+        for _ in 0..count {
+            self.lines.read_line(&mut line).unwrap();
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();

@@ -2,6 +2,32 @@
 //!
 //! Each format is an [`Output`] over writers that the caller gives; nothing here touches the
 //! process's own streams.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use panto_host::SessionHandle;
+//! use panto_host::headless::{Detail, Notes, TextFlow, TextOutput, follow};
+//! use pantograph::{Agent, Model, ModelRef, Submission};
+//! use pantograph_scripted::{Script, ScriptedProtocol, Step};
+//!
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+//! let protocol = ScriptedProtocol::new(Script::new().step(Step::text("Hello!")));
+//! let model = Model::new(ModelRef::parse("test:model")?);
+//! let session = SessionHandle::open(Agent::builder(Arc::new(protocol), model).ephemeral());
+//! let mut events = session.events();
+//! session.submit(Submission::follow_up("Hi."))?;
+//!
+//! let mut answer = Vec::new();
+//! let notes = Notes::new(std::io::sink(), Detail::Brief);
+//! let mut output = TextOutput::new(&mut answer, notes, TextFlow::Whole);
+//! let run = follow(&session, &mut events, &mut output).await;
+//! session.close().await;
+//! assert_eq!(run.turns, 1);
+//! assert_eq!(answer, b"Hello!\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod json;
 mod notes;

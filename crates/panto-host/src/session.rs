@@ -27,7 +27,8 @@ const MAX_COMMANDS: usize = 16;
 ///
 /// A turn starts as soon as something is submitted and none is live; when it settles, what is
 /// queued starts the next. After an interrupt no turn starts until a person submits something.
-/// Dropping the last handle closes the session in the background.
+/// Dropping the last handle closes the session in the background. [`crate::headless`] has an
+/// example.
 #[derive(Clone, Debug)]
 pub struct SessionHandle {
     owner: Arc<Owner>,

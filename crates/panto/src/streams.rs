@@ -45,7 +45,7 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// As [`print`], but made harmless if a terminal shows it.
+/// As [`print()`], but made harmless if a terminal shows it.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         print(sanitize(text).as_bytes())
