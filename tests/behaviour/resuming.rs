@@ -92,6 +92,22 @@ fn ids_that_name_no_session_or_several() {
 }
 
 #[test]
+fn a_session_of_another_directory_is_found_by_its_id() {
+    let machine = Machine::with_script(COUNTING);
+    machine.run(&["-p", "first"]).answer();
+    let id = machine.only_session();
+    std::fs::create_dir(machine.work().join("below")).unwrap();
+    let ran = machine.run(&["-p", "x", "--cwd", "below", "--resume", &id]);
+    insta::assert_snapshot!(ran.shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: no session `ID`
+      hint: it belongs to another directory: add --cwd ROOT/work
+    ");
+}
+
+#[test]
 fn a_corrupt_session_is_named_and_repaired_by_the_doctor() {
     let machine = Machine::with_script(COUNTING);
     machine.run(&["-p", "first"]).answer();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use panto_host::config::{Config, LoadConfig};
 use panto_host::dirs::{Dirs, Environment, project_root};
-use pantograph::session::{FileSystemJsonlStore, directory_name};
+use pantograph::SessionId;
+use pantograph::session::{FileSystemJsonlStore, SessionStore, directory_name};
 
 use crate::args::CommonArgs;
 use crate::failure::{Exit, Failure};
@@ -83,6 +84,44 @@ impl Place {
         self.dirs
             .session_directory(self.dirs.cwd(), directory_name)
             .map_err(Failure::config)
+    }
+
+    /// Finds a session of the directory by its id, or the beginning of it.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or more than one. If the session belongs to another directory, the hint
+    /// says so.
+    pub(crate) async fn resolve(
+        &self,
+        store: &FileSystemJsonlStore,
+        wanted: &str,
+    ) -> Result<SessionId, Failure> {
+        let error = match store.resolve(wanted).await {
+            Ok(id) => return Ok(id),
+            Err(error) => error,
+        };
+        let failure = Failure::from(error);
+        match self.elsewhere(wanted).await {
+            Some(cwd) => Err(failure.with_hint(format!(
+                "it belongs to another directory: add --cwd {}",
+                cwd.display()
+            ))),
+            None => Err(failure),
+        }
+    }
+
+    /// The directory that a session belongs to, by its whole id.
+    ///
+    /// What cannot be read does not count: this is only for a hint.
+    async fn elsewhere(&self, wanted: &str) -> Option<PathBuf> {
+        let id = SessionId::parse(wanted).ok()?;
+        let directories = std::fs::read_dir(self.dirs.session_base().ok()?).ok()?;
+        let store = directories
+            .filter_map(|entry| Some(FileSystemJsonlStore::new(entry.ok()?.path())))
+            .find(|store| store.path(id).is_file())?;
+        let tree = store.load(id).await.ok()?;
+        Some(tree.header().cwd.clone()).filter(|cwd| cwd != self.cwd())
     }
 
     pub(crate) fn cwd(&self) -> &Path {

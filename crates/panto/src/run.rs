@@ -102,7 +102,7 @@ async fn open_agent(
     }
     let store = place.store()?;
     let id = if let Some(wanted) = &args.resume {
-        store.resolve(wanted).await?
+        place.resolve(&store, wanted).await?
     } else if args.continue_latest {
         store.latest().await?.ok_or_else(|| {
             let here = place.cwd().display();

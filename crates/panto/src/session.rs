@@ -13,17 +13,22 @@ use crate::sessions::minute;
 use crate::streams;
 
 pub(crate) fn run(command: SessionCommand, common: &CommonArgs) -> Result<(), Failure> {
-    let store = Place::find(common)?.store()?;
+    let place = Place::find(common)?;
+    let store = place.store()?;
+    let (SessionCommand::Show { id: wanted }
+    | SessionCommand::Export { id: wanted, .. }
+    | SessionCommand::Doctor { id: wanted, .. }) = &command;
+    let id = wait_for(Workers::None, place.resolve(&store, wanted))?;
     match command {
-        SessionCommand::Show { id } => show(&store, &id),
-        SessionCommand::Export { id, format, output } => {
-            export::export(&store, &id, format, output.as_deref())
+        SessionCommand::Show { .. } => show(&store, id),
+        SessionCommand::Export { format, output, .. } => {
+            export::export(&store, id, format, output.as_deref())
         }
-        SessionCommand::Doctor { id, repair } => doctor::examine(&store, &id, repair),
+        SessionCommand::Doctor { repair, .. } => doctor::examine(&store, id, repair),
     }
 }
 
-fn show(store: &FileSystemJsonlStore, id: &str) -> Result<(), Failure> {
+fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
     let tree = load(store, id)?;
     let header = tree.header();
     let text = format!(
@@ -36,13 +41,6 @@ fn show(store: &FileSystemJsonlStore, id: &str) -> Result<(), Failure> {
     streams::print_text(&text)
 }
 
-fn load(store: &FileSystemJsonlStore, id: &str) -> Result<SessionTree, Failure> {
-    wait_for(Workers::None, async {
-        let id = store.resolve(id).await?;
-        Ok(store.load(id).await?)
-    })
-}
-
-fn resolve(store: &FileSystemJsonlStore, id: &str) -> Result<SessionId, Failure> {
-    wait_for(Workers::None, async { Ok(store.resolve(id).await?) })
+fn load(store: &FileSystemJsonlStore, id: SessionId) -> Result<SessionTree, Failure> {
+    wait_for(Workers::None, async { Ok(store.load(id).await?) })
 }

@@ -84,6 +84,12 @@ impl Driver {
     /// A turn may complete just as it is interrupted. What a person had queued comes back then
     /// too, rather than starting a turn that nobody wants any more.
     fn settle(&self, outcome: Arc<Outcome>) -> Arc<Outcome> {
+        tracing::debug!(
+            session = %self.shared.agent.session_id(),
+            turn = %outcome.turn_id,
+            stop = %outcome.stop,
+            "the turn has settled"
+        );
         let mut state = self.shared.state.lock();
         state.live = false;
         let late = match state.interrupted {

@@ -1,8 +1,8 @@
 //! `panto session doctor`: what is wrong with a session's file, and what to do about it.
 
+use pantograph::SessionId;
 use pantograph::session::{FileSystemJsonlStore, doctor};
 
-use super::resolve;
 use crate::failure::{Exit, Failure};
 use crate::streams;
 
@@ -11,8 +11,11 @@ use crate::streams;
 /// # Errors
 ///
 /// Problems that are still there: a script can tell by the exit code.
-pub(super) fn examine(store: &FileSystemJsonlStore, id: &str, repair: bool) -> Result<(), Failure> {
-    let id = resolve(store, id)?;
+pub(super) fn examine(
+    store: &FileSystemJsonlStore,
+    id: SessionId,
+    repair: bool,
+) -> Result<(), Failure> {
     let path = store.path(id);
     let report = if repair {
         doctor::repair(&path)?

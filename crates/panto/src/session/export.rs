@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use pantograph::session::{FileSystemJsonlStore, SessionTree};
-use pantograph::{Block, Message, Role, ToolContent, ToolResult};
+use pantograph::{Block, Message, Role, SessionId, ToolContent, ToolResult};
 use serde_json::{Value, json};
 
-use super::{load, resolve};
+use super::load;
 use crate::args::ExportFormat;
 use crate::failure::{Exit, Failure};
 use crate::streams;
 
 pub(super) fn export(
     store: &FileSystemJsonlStore,
-    id: &str,
+    id: SessionId,
     format: ExportFormat,
     file: Option<&Path>,
 ) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(super) fn export(
         ExportFormat::Md => markdown(&load(store, id)?).into_bytes(),
         ExportFormat::Json => json_object(&load(store, id)?)?,
         ExportFormat::Jsonl => {
-            let path = store.path(resolve(store, id)?);
+            let path = store.path(id);
             fs::read(&path).map_err(|error| {
                 Failure::new(Exit::Usage, "session", error)
                     .context(format!("could not read `{}`", path.display()))
