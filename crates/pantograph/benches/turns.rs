@@ -1,7 +1,5 @@
 //! What the turn loop costs: text deltas from a protocol into the conversation.
 
-#![expect(missing_docs, reason = "a benchmark")]
-
 use std::hint::black_box;
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -13,6 +13,8 @@ use crate::tool::ToolDeclaration;
 mod reply;
 
 pub use reply::ToolReply;
+#[cfg(test)]
+pub(crate) use reply::BatchReplies;
 pub(crate) use reply::{OutputHandle, ReplyUpdate, replies};
 
 /// Runs tools by name; one source serves any number of agents.

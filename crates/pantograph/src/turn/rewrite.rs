@@ -128,9 +128,13 @@ impl Drive {
 }
 
 /// A message under an id that is always the same for one `salt`.
+///
+/// Its usage stays with the original: what the provider counted does not hold for a changed
+/// conversation, and a sum over the session counts every answer once.
 pub(super) fn copy(message: &Message, salt: &str) -> Message {
     Message {
         id: message.id.derived(salt),
+        usage: None,
         ..message.clone()
     }
 }

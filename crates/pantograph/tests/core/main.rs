@@ -1,0 +1,4 @@
+//! The agent core through its public face, on scripted protocols.
+
+mod invariants;
+mod support;
