@@ -20,4 +20,5 @@ mod repository;
 mod resuming;
 mod session_commands;
 mod support;
+mod terminal;
 mod usage_errors;
