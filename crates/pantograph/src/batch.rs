@@ -12,9 +12,9 @@ use crate::tool::ToolDeclaration;
 
 mod reply;
 
-pub use reply::ToolReply;
 #[cfg(test)]
 pub(crate) use reply::BatchReplies;
+pub use reply::ToolReply;
 pub(crate) use reply::{OutputHandle, ReplyUpdate, replies};
 
 /// Runs tools by name; one source serves any number of agents.
