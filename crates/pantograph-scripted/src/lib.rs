@@ -50,3 +50,8 @@ pub use protocol::ScriptedProtocol;
 pub use recorded::RecordedRequest;
 pub use script::Script;
 pub use step::Step;
+
+/// The page for users, so that its Rust examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scripted.md")]
+struct Page;
