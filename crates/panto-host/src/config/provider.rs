@@ -1,0 +1,98 @@
+//! `[providers.*]` and the models in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pantograph::{Price, RetryPolicy, StreamLimits};
+
+use super::sourced::{Source, Sourced};
+
+/// One `[providers.NAME]`.
+#[derive(Debug, Clone)]
+pub struct Provider {
+    /// Its name in model references.
+    pub name: String,
+    /// Where the highest layer that mentions it does so.
+    pub source: Source,
+    /// The wire format; required once the provider is used.
+    pub protocol: Option<Sourced<String>>,
+    /// Where it is reached.
+    pub base_url: Option<Sourced<String>>,
+    /// The environment variable that holds its key.
+    pub api_key_env: Option<Sourced<String>>,
+    /// The command that prints its key, and the command's arguments.
+    pub api_key_command: Option<Sourced<Vec<String>>>,
+    /// Sent with every request.
+    pub headers: Headers,
+    /// Until there is a connection.
+    pub connect_timeout: Option<Sourced<Duration>>,
+    /// Between two events.
+    pub idle_timeout: Option<Sourced<Duration>>,
+    /// For one whole attempt.
+    pub request_timeout: Option<Sourced<Duration>>,
+    /// Repetitions after the first attempt.
+    pub max_retries: Option<Sourced<u32>>,
+    /// The script of a `scripted` provider, relative to its configuration file if it was written so.
+    pub script: Option<Sourced<PathBuf>>,
+    /// `[providers.NAME.models.*]` by alias.
+    pub models: BTreeMap<String, ModelSettings>,
+}
+
+impl Provider {
+    /// The limits on one attempt, with the core's defaults for what is not set.
+    pub fn limits(&self) -> StreamLimits {
+        let default = StreamLimits::default();
+        let or = |set: &Option<Sourced<Duration>>, default| set.as_deref().copied().or(default);
+        StreamLimits {
+            connect: or(&self.connect_timeout, default.connect),
+            idle: or(&self.idle_timeout, default.idle),
+            total: or(&self.request_timeout, default.total),
+        }
+    }
+
+    /// How failed attempts are repeated, with the core's defaults for what is not set.
+    pub fn retry(&self) -> RetryPolicy {
+        let default = RetryPolicy::default();
+        RetryPolicy {
+            max_retries: self
+                .max_retries
+                .as_deref()
+                .copied()
+                .unwrap_or(default.max_retries),
+            ..default
+        }
+    }
+}
+
+/// Header values by name. They may hold secrets, so `Debug` shows the names only.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(pub BTreeMap<String, Sourced<String>>);
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// One `[providers.NAME.models.ALIAS]`.
+#[derive(Debug, Clone)]
+pub struct ModelSettings {
+    /// Where the highest layer that mentions it does so.
+    pub source: Source,
+    /// Its name on the wire; the alias if left out.
+    pub id: Option<Sourced<String>>,
+    /// Tokens that a request and its answer may hold together.
+    pub context_window: Option<Sourced<u64>>,
+    /// Tokens that an answer may have.
+    pub max_output: Option<Sourced<u64>>,
+    /// The reasoning labels that it knows; without the list any is passed on.
+    pub reasoning: Option<Sourced<Vec<String>>>,
+    /// Whether it takes attachments.
+    pub attachments: Option<Sourced<bool>>,
+    /// Whether it can be made to call a tool: `yes`, `no` or `without_thinking`.
+    pub forced_tool: Option<Sourced<String>>,
+    /// What it costs, if any price is set.
+    pub price: Option<Price>,
+}

@@ -1,0 +1,54 @@
+//! Which protocols there are, and how each is made for a provider.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use pantograph::protocol::Protocol;
+
+use crate::config::Provider;
+
+/// Why a protocol could not be made for a provider, in words for people.
+pub type ProtocolError = Box<dyn Error + Send + Sync>;
+
+type Constructor = Box<dyn Fn(&Provider) -> Result<Arc<dyn Protocol>, ProtocolError> + Send + Sync>;
+
+/// Protocols by the name that `protocol = "…"` has for them.
+#[derive(Default)]
+pub struct ProtocolRegistry {
+    constructors: BTreeMap<String, Constructor>,
+}
+
+impl fmt::Debug for ProtocolRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+impl ProtocolRegistry {
+    /// Makes `name` known; a later registration replaces an earlier one.
+    ///
+    /// `make` is called once a provider, when the first of its models is chosen. What is
+    /// missing in the provider (a script, a base URL) is its error.
+    pub fn register<F>(&mut self, name: &str, make: F)
+    where
+        F: Fn(&Provider) -> Result<Arc<dyn Protocol>, ProtocolError> + Send + Sync + 'static,
+    {
+        self.constructors.insert(name.to_owned(), Box::new(make));
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.constructors.keys().map(String::as_str)
+    }
+
+    /// Makes the protocol `name` for `provider`; `None` if there is no such protocol.
+    pub(super) fn make(
+        &self,
+        name: &str,
+        provider: &Provider,
+    ) -> Option<Result<Arc<dyn Protocol>, ProtocolError>> {
+        self.constructors.get(name).map(|make| make(provider))
+    }
+}
