@@ -55,3 +55,8 @@ pub use step::Step;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/scripted.md")]
 struct Page;
+
+/// The README's example, which must compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
