@@ -1,5 +1,6 @@
 //! Sessions: conversations that outlive their process, and where they live.
 
+mod jsonl;
 mod null;
 mod record;
 mod tree;
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use crate::ids::SessionId;
 use crate::message::{Message, Metadata, Role};
 
+pub use jsonl::{FileSystemJsonlStore, directory_name, doctor};
 pub use null::NullStore;
 pub use record::{Compaction, Header, Record};
 pub use tree::SessionTree;

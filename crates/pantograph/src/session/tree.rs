@@ -15,6 +15,7 @@ pub struct SessionTree {
     nodes: Vec<Node>,
     index: HashMap<MessageId, usize>,
     head: Option<usize>,
+    torn_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +41,19 @@ impl SessionTree {
             nodes: Vec::new(),
             index: HashMap::new(),
             head: None,
+            torn_bytes: 0,
         }
+    }
+
+    /// Notes that the last record was cut off and left out.
+    pub(crate) fn set_torn_bytes(&mut self, torn_bytes: u64) {
+        self.torn_bytes = torn_bytes;
+    }
+
+    /// How many bytes of an unfinished last record were left out, as a killed process or a full
+    /// disk leaves one; 0 if the session is whole.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
     }
 
     /// Applies one record. A record that names a message which is not there changes nothing.

@@ -1,0 +1,119 @@
+//! Attachments that are too large for a line lie beside the session, each once.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use super::directory::hex;
+use super::disk::{self, io_error};
+use crate::attachment::Attachment;
+use crate::session::SessionError;
+
+/// Attachments up to this size stand in the line itself.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// Where an attachment's bytes went.
+pub(super) enum Stored {
+    /// They belong into the line.
+    Inline(Bytes),
+    /// They are in the file of this name in the session's directory for attachments.
+    File(String),
+}
+
+/// Stores the attachments of one append.
+pub(super) struct Attachments {
+    directory: PathBuf,
+    made_directory: bool,
+    written: Vec<PathBuf>,
+}
+
+impl Attachments {
+    /// Attachments go to `directory`, which is made when the first one needs it.
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            made_directory: false,
+            written: Vec::new(),
+        }
+    }
+
+    /// Stores an attachment if it is large and not there yet.
+    pub(super) fn store(&mut self, attachment: &Attachment) -> Result<Stored, SessionError> {
+        if let Some(name) = self.name_of(attachment.path()) {
+            return Ok(Stored::File(name));
+        }
+        let data = attachment.bytes().map_err(|source| SessionError::Io {
+            action: "read the attachment",
+            path: attachment.path().unwrap_or(&self.directory).to_owned(),
+            source,
+        })?;
+        if data.len() <= MAX_INLINE_BYTES {
+            return Ok(Stored::Inline(data));
+        }
+        let name = hex(&Sha256::digest(&data));
+        self.write(&name, &data)?;
+        Ok(Stored::File(name))
+    }
+
+    /// Makes the names durable. The bytes are so already.
+    pub(super) fn finish(&self) -> Result<(), SessionError> {
+        if self.written.is_empty() {
+            return Ok(());
+        }
+        disk::sync_directory(&self.directory)?;
+        match self.directory.parent() {
+            Some(parent) if self.made_directory => disk::sync_directory(parent),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what this append stored, for its lines were not written.
+    pub(super) fn undo(&self) {
+        for path in &self.written {
+            let _ = std::fs::remove_file(path);
+        }
+        if self.made_directory {
+            let _ = std::fs::remove_dir(&self.directory);
+        }
+    }
+
+    /// The name of a file that this session holds already.
+    fn name_of(&self, path: Option<&Path>) -> Option<String> {
+        let path = path?;
+        let name = path.file_name()?.to_str()?;
+        let ours = path.parent() == Some(&self.directory) && is_name(name);
+        ours.then(|| name.to_owned())
+    }
+
+    fn write(&mut self, name: &str, data: &[u8]) -> Result<(), SessionError> {
+        let path = self.directory.join(name);
+        let stored = std::fs::symlink_metadata(&path);
+        if stored.is_ok_and(|stored| stored.is_file() && stored.len() == data.len() as u64) {
+            return Ok(());
+        }
+        self.made_directory |= disk::create_directory(&self.directory)?;
+        let temporary = self
+            .directory
+            .join(format!(".{name}.{}.tmp", std::process::id()));
+        let result = disk::create_file(&temporary)
+            .and_then(|mut file| {
+                file.write_all(data)?;
+                file.sync_all()
+            })
+            .and_then(|()| std::fs::rename(&temporary, &path));
+        if let Err(source) = result {
+            let _ = std::fs::remove_file(&temporary);
+            return Err(io_error("write the attachment", &path, source));
+        }
+        self.written.push(path);
+        Ok(())
+    }
+}
+
+/// Whether `name` is one that [`Attachments`] gives, and so safe to make a path of.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.len() == 64 && name.bytes().all(is_hex)
+}

@@ -1,0 +1,14 @@
+//! The store of sessions as files, through its public face.
+
+#[path = "sessions/content.rs"]
+mod content;
+#[path = "sessions/damage.rs"]
+mod damage;
+#[path = "sessions/listing.rs"]
+mod listing;
+#[path = "sessions/locks.rs"]
+mod locks;
+#[path = "sessions/support.rs"]
+mod support;
+#[path = "sessions/writing.rs"]
+mod writing;

@@ -1,0 +1,566 @@
+//! What is written is read again: every record, every block, and what others may have written.
+
+use std::sync::Arc;
+
+use pantograph::session::{Compaction, Header, LoadOptions, Record, SessionStore, SessionTree};
+use pantograph::{
+    Attachment, Block, Message, MessageId, Metadata, Origin, RawJson, Role, StopReason, ToolCall,
+    ToolContent, ToolResult, ToolStatus, Usage,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_file_looks_as_the_format_says() {
+    let (_directory, store) = store();
+    let mut session = store.create(header(1)).await.unwrap();
+    let mut answer = message("a0", Some("u0"), Role::Assistant, "hé\u{2028}\0");
+    answer.blocks.push(Block::ToolCall(ToolCall {
+        id: "call".into(),
+        name: "shell".into(),
+        input: "{\"a\": 1}".into(),
+        raw: Some(RawJson::parse("{\n\"x\": 1}").unwrap()),
+    }));
+    answer.usage = Some(Usage {
+        input: Some(3),
+        ..Usage::default()
+    });
+    answer.stop = Some(StopReason::ToolCalls);
+    let records = vec![
+        record("u0", None, Role::User, "hello"),
+        Record::Message(answer),
+        Record::Message(Message {
+            blocks: vec![Block::ToolResult(ToolResult {
+                call: "call".into(),
+                status: ToolStatus::Error,
+                content: vec![
+                    ToolContent::Text("no".into()),
+                    ToolContent::Attachment(Attachment::new("image/png", vec![1, 2])),
+                ],
+            })],
+            ..message("t0", Some("a0"), Role::Tool, "")
+        }),
+        Record::Metadata {
+            target: MessageId::new("u0"),
+            metadata: object(serde_json::json!({"x.y": 1})),
+            at: time(4),
+        },
+        Record::Compaction(Compaction {
+            id: MessageId::new("c"),
+            parent: Some(MessageId::new("t0")),
+            at: time(5),
+            summary: "short".into(),
+            first_kept: MessageId::new("a0"),
+            tokens_before: 99,
+        }),
+        Record::Head {
+            target: Some(MessageId::new("u0")),
+            at: time(6),
+        },
+    ];
+    session.append(records).await.unwrap();
+    let text = std::fs::read_to_string(store.path(id(1))).unwrap();
+    insta::assert_snapshot!(text.replace('\u{2028}', "U+2028"), @r#"
+    {"type":"session","version":1,"id":"0198c0de-0000-7000-8000-000000000001","created":"2027-01-15T08:00:00Z","cwd":"/home/ann/app","metadata":{}}
+    {"type":"message","id":"u0","parent":null,"at":"2027-01-15T08:00:01Z","n":1,"user_at":144,"role":"user","blocks":[{"type":"text","text":"hello"}],"metadata":{}}
+    {"type":"message","id":"a0","parent":"u0","at":"2027-01-15T08:00:01Z","n":2,"user_at":144,"origin_at":305,"role":"assistant","blocks":[{"type":"text","text":"héU+2028\u0000"},{"type":"tool_call","id":"call","name":"shell","input":"{\"a\": 1}","raw":{ "x": 1}}],"metadata":{},"origin":{"style":"scripted","base_url":"http://127.0.0.1:1","model":"small","reference":"test:small","reasoning":"low"},"usage":{"input":3},"stop":"tool_calls"}
+    {"type":"message","id":"t0","parent":"a0","at":"2027-01-15T08:00:01Z","n":3,"user_at":144,"origin_at":305,"role":"tool","blocks":[{"type":"tool_result","call":"call","status":"error","content":[{"type":"text","text":"no"},{"type":"attachment","media_type":"image/png","data":"AQI="}]}],"metadata":{}}
+    {"type":"metadata","target":"u0","at":"2027-01-15T08:00:04Z","n":3,"user_at":144,"origin_at":305,"metadata":{"x.y":1}}
+    {"type":"compaction","id":"c","parent":"t0","at":"2027-01-15T08:00:05Z","n":3,"user_at":144,"origin_at":305,"summary":"short","first_kept":"a0","tokens_before":99}
+    {"type":"head","target":"u0","at":"2027-01-15T08:00:06Z","n":1,"user_at":144}
+    "#);
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_ignored_or_kept() {
+    let (_directory, store) = store();
+    drop(session(&store, 1, 1).await);
+    let path = store.path(id(1));
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str(concat!(
+        "\n",
+        r#"{"type":"future","id":5,"at":{},"blocks":"x"}"#, "\n",
+        r#"{"type":"message","id":"x","role":"user","new":[1],"blocks":[{"type":"text","text":"\ud83d \ud83d\ude00","x":1},{"type":"video","text":7, "u":"v"}]}"#, "\n",
+        r#"{"type":"message","id":"y","at":"2027-01-01T00:00:00Z","role":"tool","stop":"bored","metadata":null,"blocks":[{"type":"tool_result","call":"c","status":"ok","content":[{"type":"text","text":"t"},{"type":"sound","hz":440}]}]}"#, "\r\n",
+    ));
+    std::fs::write(&path, text).unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    let branch = tree.branch();
+    assert_eq!(tree.torn_bytes(), 0);
+    assert_eq!(branch[2].parent, Some(MessageId::new("a0")));
+    assert_eq!(branch[3].parent, Some(MessageId::new("x")));
+    assert_eq!(
+        branch[2].at,
+        time(0),
+        "a record without a time has the session's"
+    );
+    assert_eq!(
+        branch[2].blocks,
+        [
+            Block::text("\u{fffd} 😀"),
+            Block::Opaque {
+                raw: RawJson::parse(r#"{"type":"video","text":7, "u":"v"}"#).unwrap()
+            }
+        ]
+    );
+    assert_eq!(
+        branch[3].tool_results().next().unwrap().content[1],
+        ToolContent::Text(r#"{"type":"sound","hz":440}"#.into())
+    );
+    let from_end = LoadOptions {
+        from_end: true,
+        ..LoadOptions::default()
+    };
+    for options in [LoadOptions::default(), from_end] {
+        let messages = store.load_messages(id(1), &options).await.unwrap();
+        assert_eq!(
+            messages.iter().collect::<Vec<_>>(),
+            branch.iter().map(|m| &**m).collect::<Vec<_>>()
+        );
+    }
+    // Whoever wrote this wrote no marks, so the listing reads it whole.
+    let info = store.list().await.unwrap().remove(0);
+    assert_eq!(info.message_count, 4);
+    assert_eq!(info.last_user_message.as_deref(), Some("\u{fffd} 😀"));
+    assert_eq!(info.model.as_deref(), Some("test:small"));
+}
+
+#[tokio::test]
+async fn metadata_that_could_not_be_read_again_is_refused() {
+    let (_directory, store) = store();
+    let mut session = session(&store, 1, 1).await;
+    let deep = (0..200).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let record = Record::Metadata {
+        target: MessageId::new("u0"),
+        metadata: object(serde_json::json!({ "deep": deep })),
+        at: time(2),
+    };
+    let error = session.append(vec![record]).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the session store failed: metadata is nested deeper than 100 levels"
+    );
+    session.append(exchange(1)).await.unwrap();
+    assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
+}
+
+#[tokio::test]
+async fn a_deep_item_of_a_provider_is_kept() {
+    let (_directory, store) = store();
+    let raw = RawJson::parse(&format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000))).unwrap();
+    let mut answer = message("a0", None, Role::Assistant, "x");
+    answer.blocks.push(Block::Opaque { raw });
+    let mut session = store.create(header(1)).await.unwrap();
+    session
+        .append(vec![Record::Message(answer.clone())])
+        .await
+        .unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    assert_eq!(*tree.branch()[0], answer);
+}
+
+#[tokio::test]
+async fn a_line_of_twelve_megabytes_is_read_and_written() {
+    let (_directory, store) = store();
+    let mut session = session(&store, 1, 1).await;
+    let long = "\u{1F600}\"\n".repeat(2_000_000);
+    session
+        .append(vec![record("u1", Some("a0"), Role::User, &long)])
+        .await
+        .unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    assert_eq!(tree.branch()[2].text(), long);
+    let options = LoadOptions {
+        limit: Some(2),
+        from_end: true,
+        ..LoadOptions::default()
+    };
+    let messages = store.load_messages(id(1), &options).await.unwrap();
+    assert_eq!(messages.len(), 2);
+    let info = store.list().await.unwrap().remove(0);
+    assert_eq!(info.last_user_message, Some(long));
+}
+
+#[tokio::test]
+async fn a_large_attachment_is_stored_once_beside_the_session() {
+    let (_directory, store) = store();
+    let large = Attachment::new("image/png", vec![7; 20 * 1024 * 1024]);
+    let small = Attachment::new("image/png", vec![7; 64 * 1024]);
+    let with = |id: &str, parent: Option<&str>, attachment: &Attachment| {
+        let mut message = message(id, parent, Role::Assistant, "x");
+        message.blocks.push(Block::Attachment(attachment.clone()));
+        Record::Message(message)
+    };
+    let mut session = store.create(header(1)).await.unwrap();
+    session
+        .append(vec![with("a", None, &large), with("b", Some("a"), &small)])
+        .await
+        .unwrap();
+    session
+        .append(vec![with("c", Some("b"), &large)])
+        .await
+        .unwrap();
+    drop(session);
+
+    let files = store.directory().join(format!("{}.files", id(1)));
+    assert_eq!(names(&files).len(), 1);
+    assert!(std::fs::metadata(store.path(id(1))).unwrap().len() < 100 * 1024);
+    let mut open = store.open(id(1)).await.unwrap();
+    let Block::Attachment(loaded) = open.tree.branch()[2].blocks[1].clone() else {
+        panic!("expected an attachment");
+    };
+    assert!(loaded.path().is_some());
+    assert_eq!(loaded.bytes().unwrap(), large.bytes().unwrap());
+    // What was loaded is stored again by its name alone, even if the bytes are gone by now.
+    std::fs::remove_file(loaded.path().unwrap()).unwrap();
+    open.session
+        .append(vec![with("d", Some("c"), &loaded)])
+        .await
+        .unwrap();
+    assert_eq!(store.load(id(1)).await.unwrap().branch().len(), 4);
+}
+
+#[tokio::test]
+async fn an_attachment_never_leads_out_of_its_directory() {
+    let (directory, store) = store();
+    drop(session(&store, 1, 1).await);
+    let path = store.path(id(1));
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str(r#"{"type":"message","id":"x","role":"user","blocks":[{"type":"attachment","media_type":"a","file":"../../x"}]}"#);
+    text.push('\n');
+    std::fs::write(&path, text).unwrap();
+    let error = store.load(id(1)).await.unwrap_err();
+    insta::assert_snapshot!(crate::support::text(&error, directory.path()), @"`DIR/sessions/0198c0de-0000-7000-8000-000000000001.jsonl`, line 4, column 1: an attachment's file must be named by its SHA-256, not `../../x`");
+}
+
+#[tokio::test]
+async fn messages_are_chosen_on_the_current_branch() {
+    let (_directory, store) = store();
+    let mut session = session(&store, 1, 3).await;
+    let head = Record::Head {
+        target: Some(MessageId::new("a1")),
+        at: time(3),
+    };
+    let tag = Record::Metadata {
+        target: MessageId::new("u1"),
+        metadata: object(serde_json::json!({"tag": true})),
+        at: time(3),
+    };
+    let side = record("side", Some("a1"), Role::User, "aside");
+    session.append(vec![head, side, tag]).await.unwrap();
+    let length = |id: &str| {
+        let text = std::fs::read_to_string(store.path(crate::support::id(1))).unwrap();
+        let key = format!("\"id\":\"{id}\"");
+        text.lines().find(|line| line.contains(&key)).unwrap().len() as u64
+    };
+    let all = LoadOptions::default();
+    let cases = [
+        ("all", all.clone()),
+        (
+            "2",
+            LoadOptions {
+                limit: Some(2),
+                ..all.clone()
+            },
+        ),
+        (
+            "none",
+            LoadOptions {
+                limit: Some(0),
+                ..all.clone()
+            },
+        ),
+        (
+            "users",
+            LoadOptions {
+                role: Some(Role::User),
+                ..all.clone()
+            },
+        ),
+        (
+            "tagged",
+            LoadOptions {
+                metadata_key: Some("tag".into()),
+                ..all.clone()
+            },
+        ),
+        (
+            "one byte",
+            LoadOptions {
+                max_bytes: Some(1),
+                ..all.clone()
+            },
+        ),
+        (
+            "two users",
+            LoadOptions {
+                role: Some(Role::User),
+                max_bytes: Some(length("u0") + length("u1")),
+                ..all.clone()
+            },
+        ),
+    ];
+    let mut lines = Vec::new();
+    for (name, options) in cases {
+        let end = LoadOptions {
+            from_end: true,
+            ..options.clone()
+        };
+        let mut row = vec![name.to_owned()];
+        for options in [options, end] {
+            let messages = store.load_messages(id(1), &options).await.unwrap();
+            let ids: Vec<&str> = messages.iter().map(|m| m.id.as_str()).collect();
+            row.push(ids.join(" "));
+        }
+        lines.push(row.join(" | "));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    all | u0 a0 u1 a1 side | u0 a0 u1 a1 side
+    2 | u0 a0 | a1 side
+    none |  | 
+    users | u0 u1 side | u0 u1 side
+    tagged | u1 | u1
+    one byte | u0 | side
+    two users | u0 u1 | side
+    ");
+}
+
+#[tokio::test]
+async fn from_the_end_no_more_is_read_than_needed() {
+    let (_directory, store) = store();
+    drop(session(&store, 1, 4).await);
+    let path = store.path(id(1));
+    let text = std::fs::read_to_string(&path).unwrap();
+    // A bad line that is not reached does not matter, though the whole cannot be loaded.
+    std::fs::write(&path, text.replacen("\"id\":\"u1\"", "\"id\":\"u1", 1)).unwrap();
+    store.load(id(1)).await.unwrap_err();
+    let mut options = LoadOptions {
+        limit: Some(3),
+        from_end: true,
+        ..LoadOptions::default()
+    };
+    assert_eq!(store.load_messages(id(1), &options).await.unwrap().len(), 3);
+    options.limit = None;
+    store.load_messages(id(1), &options).await.unwrap_err();
+}
+
+fn ids() -> impl Strategy<Value = MessageId> {
+    "[a-h]".prop_map(MessageId::new)
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        ".{0,8}".prop_map(Into::into),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Into::into),
+            vec((".{0,4}", inner), 0..4)
+                .prop_map(|fields| serde_json::Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    vec((".{0,6}", json()), 0..3).prop_map(|fields| fields.into_iter().collect())
+}
+
+fn raw() -> impl Strategy<Value = Option<RawJson>> {
+    option::of(json().prop_map(|value| RawJson::from_value(&value)))
+}
+
+fn text_strategy() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), "[\u{0}\n\r\"\\\\\u{2028}😀]{0,6}"]
+}
+
+fn attachment() -> impl Strategy<Value = Attachment> {
+    ("[a-z/]{1,9}", vec(any::<u8>(), 0..20)).prop_map(|(kind, data)| Attachment::new(kind, data))
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    let part = prop_oneof![
+        text_strategy().prop_map(ToolContent::Text),
+        attachment().prop_map(ToolContent::Attachment),
+    ];
+    let status = prop_oneof![
+        Just(ToolStatus::Ok),
+        Just(ToolStatus::Error),
+        Just(ToolStatus::Cancelled)
+    ];
+    prop_oneof![
+        (text_strategy(), raw()).prop_map(|(text, raw)| Block::Text { text, raw }),
+        (text_strategy(), option::of(text_strategy()), raw()).prop_map(|(text, signature, raw)| {
+            Block::Thinking {
+                text,
+                signature,
+                raw,
+            }
+        }),
+        (text_strategy(), text_strategy(), text_strategy(), raw()).prop_map(
+            |(id, name, input, raw)| {
+                Block::ToolCall(ToolCall {
+                    id: id.into(),
+                    name: name.into(),
+                    input,
+                    raw,
+                })
+            }
+        ),
+        (text_strategy(), status, vec(part, 0..3)).prop_map(|(call, status, content)| {
+            Block::ToolResult(ToolResult {
+                call: call.into(),
+                status,
+                content,
+            })
+        }),
+        attachment().prop_map(Block::Attachment),
+        json().prop_map(|value| Block::Opaque {
+            raw: RawJson::from_value(&value)
+        }),
+        text_strategy().prop_map(|text| Block::Summary { text }),
+    ]
+}
+
+fn at() -> impl Strategy<Value = jiff::Timestamp> {
+    (-1_000_000_i64..4_000_000_000, 0..1_000_000_000)
+        .prop_map(|(seconds, nanos)| jiff::Timestamp::new(seconds.max(0), nanos).unwrap())
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let role = prop_oneof![
+        Just(Role::System),
+        Just(Role::User),
+        Just(Role::Assistant),
+        Just(Role::Tool)
+    ];
+    let stop = prop_oneof![
+        Just(StopReason::End),
+        Just(StopReason::ToolCalls),
+        Just(StopReason::Limit),
+        Just(StopReason::Cancelled),
+        Just(StopReason::Failed)
+    ];
+    let origin = (
+        text_strategy(),
+        option::of(text_strategy()),
+        text_strategy(),
+    )
+        .prop_map(|(style, base_url, model)| {
+            Arc::new(Origin {
+                style,
+                base_url: base_url.clone(),
+                reference: model.clone(),
+                model,
+                reasoning: base_url,
+            })
+        });
+    let usage =
+        (option::of(any::<u64>()), option::of(any::<u64>())).prop_map(|(input, output)| Usage {
+            input,
+            output,
+            ..Usage::default()
+        });
+    (
+        (ids(), option::of(ids()), at(), role),
+        vec(block(), 0..4),
+        metadata(),
+        option::of(origin),
+        option::of(usage),
+        option::of(stop),
+    )
+        .prop_map(
+            |((id, parent, at, role), blocks, metadata, origin, usage, stop)| Message {
+                id,
+                parent,
+                at,
+                role,
+                blocks,
+                metadata,
+                origin,
+                usage,
+                stop,
+            },
+        )
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        4 => any_message().prop_map(Record::Message),
+        1 => (ids(), metadata(), at()).prop_map(|(target, metadata, at)| Record::Metadata {
+            target,
+            metadata,
+            at
+        }),
+        1 => (ids(), option::of(ids()), at(), text_strategy(), ids(), any::<u64>()).prop_map(
+            |(id, parent, at, summary, first_kept, tokens_before)| {
+                Record::Compaction(Compaction {
+                    id,
+                    parent,
+                    at,
+                    summary,
+                    first_kept,
+                    tokens_before,
+                })
+            }
+        ),
+        1 => (option::of(ids()), at()).prop_map(|(target, at)| Record::Head { target, at }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Also proves that what is known of a session without reading all of it (its listing, its
+    /// messages from the end) is what all of it says.
+    #[test]
+    fn what_is_written_is_read(
+        cwd in any::<String>(),
+        metadata in metadata(),
+        records in vec(any_record(), 1..12),
+        split in 0_usize..12,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let header = Header { cwd: cwd.into(), metadata, ..header(1) };
+            let (_directory, store) = store();
+            let mut expected = SessionTree::new(header.clone());
+            let mut records = records;
+            records.push(record("z", None, Role::Assistant, "answer"));
+            for record in &records {
+                expected.apply(record.clone());
+            }
+            let later = records.split_off(split.min(records.len()));
+            let mut session = store.create(header).await.unwrap();
+            session.append(records).await.unwrap();
+            session.append(later).await.unwrap();
+
+            let loaded = store.load(id(1)).await.unwrap();
+            prop_assert_eq!(loaded.header(), expected.header());
+            prop_assert_eq!(loaded.head(), expected.head());
+            prop_assert!(loaded.messages().eq(expected.messages()));
+            let branch = expected.branch();
+            prop_assert!(loaded.branch() == branch);
+
+            for from_end in [false, true] {
+                let options = LoadOptions { from_end, ..LoadOptions::default() };
+                let messages = store.load_messages(id(1), &options).await.unwrap();
+                prop_assert!(messages.iter().eq(branch.iter().map(|message| &**message)));
+            }
+            let info = store.list().await.unwrap().remove(0);
+            prop_assert_eq!(info.message_count, branch.len() as u64);
+            let user = branch.iter().rev().find(|message| message.role == Role::User);
+            prop_assert_eq!(info.last_user_message, user.map(|message| message.text()));
+            let origin = branch.iter().rev().filter(|message| message.role == Role::Assistant)
+                .find_map(|message| message.origin.clone());
+            prop_assert_eq!(info.model, origin.as_ref().map(|origin| origin.reference.clone()));
+            prop_assert_eq!(info.api_style, origin.as_ref().map(|origin| origin.style.clone()));
+            Ok(())
+        })?;
+    }
+}
