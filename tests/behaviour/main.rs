@@ -6,6 +6,18 @@
 )]
 
 mod architecture;
+mod closed_output;
+mod demo;
+mod disk_trouble;
+mod exit_codes;
+mod interrupt;
+mod killed;
 mod layers;
+mod output_formats;
+mod prompts;
 mod readme;
 mod repository;
+mod resuming;
+mod session_commands;
+mod support;
+mod usage_errors;

@@ -1,2 +1,47 @@
-//! The panto program.
-fn main() {}
+//! The panto program: arguments, composition, exit codes, nothing else.
+
+mod args;
+mod completions;
+mod demo;
+mod failure;
+mod log;
+mod place;
+mod prompt;
+mod protocols;
+mod run;
+mod session;
+mod sessions;
+mod signals;
+mod streams;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command, Request};
+use failure::Exit;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let exit = match Cli::read(arguments.clone()) {
+        Ok(request) => answer(request),
+        Err(error) => streams::refuse(&error, &arguments),
+    };
+    ExitCode::from(exit.code())
+}
+
+fn answer(request: Request) -> Exit {
+    if let Err(failure) = log::start() {
+        return streams::report(&failure);
+    }
+    let outcome = match request {
+        // Reports by itself: what it says depends on the output format.
+        Request::Run(run, common) => return run::run(run, &common),
+        Request::Command(Command::Demo(demo), common) => return demo::run(&demo, &common),
+        Request::Command(Command::Sessions(list), common) => sessions::list(&list, &common),
+        Request::Command(Command::Session(command), common) => session::run(command, &common),
+        Request::Command(Command::Completions { shell }, _) => completions::print(shell),
+    };
+    match outcome {
+        Ok(()) => Exit::Done,
+        Err(failure) => streams::report(&failure),
+    }
+}

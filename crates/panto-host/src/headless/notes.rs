@@ -1,0 +1,157 @@
+//! What people are told beside the answer: retries, tools, compactions.
+
+use std::io::Write;
+use std::time::Duration;
+
+use pantograph::{Event, ProviderError, ToolStatus, UsageTotal, with_causes};
+
+use super::{RunInfo, sanitize_line};
+use crate::session::SessionEvent;
+
+/// How long a line of notes may get, in characters.
+const LINE: usize = 160;
+
+/// How much people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What they may want to act on, or wait for.
+    Brief,
+    /// Also tools, usage and what the run is made of.
+    Verbose,
+}
+
+/// Writes lines for people, one a note, harmless for a terminal.
+///
+/// A writer that fails is written to no more: nobody reads it, and the answer matters more.
+pub struct Notes<E> {
+    writer: Option<E>,
+    detail: Detail,
+}
+
+impl<E: Write> Notes<E> {
+    /// Writes to `writer`.
+    pub fn new(writer: E, detail: Detail) -> Self {
+        Self {
+            writer: Some(writer),
+            detail,
+        }
+    }
+
+    /// Whether `event` makes a line.
+    pub(super) fn has_line(&self, event: &SessionEvent) -> bool {
+        self.line(event).is_some()
+    }
+
+    pub(super) fn begin(&mut self, info: &RunInfo) {
+        if self.detail == Detail::Brief {
+            return;
+        }
+        let reasoning = info
+            .reasoning
+            .as_deref()
+            .map(|label| format!(", reasoning {label}"))
+            .unwrap_or_default();
+        let kept = if info.saved { "" } else { " (not saved)" };
+        self.say(&format!("session {}{kept}", info.session_id));
+        self.say(&format!("model {}{reasoning}", info.model));
+    }
+
+    pub(super) fn event(&mut self, event: &SessionEvent) {
+        if let Some(line) = self.line(event) {
+            self.say(&line);
+        }
+    }
+
+    pub(super) fn say(&mut self, line: &str) {
+        let Some(writer) = &mut self.writer else {
+            return;
+        };
+        let line = sanitize_line(line, LINE);
+        if writeln!(writer, "panto: {line}").is_err() {
+            self.writer = None;
+        }
+    }
+
+    fn line(&self, event: &SessionEvent) -> Option<String> {
+        let SessionEvent::Turn(event) = event else {
+            return None;
+        };
+        match event {
+            Event::Retry {
+                attempt,
+                max_retries,
+                delay,
+                error,
+            } => Some(format!(
+                "retry {attempt} of {max_retries} in {}: {}",
+                seconds(*delay),
+                provider_error(error),
+            )),
+            Event::Paused { delay } => Some(format!(
+                "waiting {}: the provider asked for fewer requests",
+                seconds(*delay)
+            )),
+            Event::CompactionEnd {
+                error: Some(error), ..
+            } => Some(format!("could not compact: {}", with_causes(error))),
+            _ if self.detail == Detail::Verbose => verbose_line(event),
+            _ => None,
+        }
+    }
+}
+
+fn verbose_line(event: &Event) -> Option<String> {
+    match event {
+        Event::ToolCallComplete {
+            tool_name, input, ..
+        } => Some(format!("{tool_name} {input}")),
+        Event::ToolResult {
+            tool_name,
+            output,
+            status,
+            ..
+        } => Some(format!("{tool_name} {}: {output}", status_word(*status))),
+        Event::CompactionStart { tokens_before } => {
+            Some(format!("compacting about {tokens_before} tokens"))
+        }
+        Event::CompactionEnd {
+            tokens_before,
+            tokens_after,
+            ..
+        } => Some(format!(
+            "compacted about {tokens_before} tokens to {tokens_after}"
+        )),
+        Event::Settled(outcome) => Some(format!("{}, {}", outcome.stop, usage(&outcome.usage))),
+        _ => None,
+    }
+}
+
+fn status_word(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Ok => "ok",
+        ToolStatus::Error => "failed",
+        ToolStatus::Cancelled => "cancelled",
+    }
+}
+
+fn provider_error(error: &ProviderError) -> String {
+    format!("{} ({})", error.message, error.class.as_str())
+}
+
+fn usage(total: &UsageTotal) -> String {
+    let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |n| n.to_string());
+    let mut text = format!(
+        "{} tokens in, {} out",
+        count(total.usage.input),
+        count(total.usage.output)
+    );
+    if let Some(cost) = total.cost {
+        let at_least = if total.unpriced > 0 { "at least " } else { "" };
+        text.push_str(&format!(", {at_least}${cost:.4}"));
+    }
+    text
+}
+
+fn seconds(delay: Duration) -> String {
+    format!("{:.1} s", delay.as_secs_f64())
+}

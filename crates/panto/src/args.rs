@@ -1,0 +1,324 @@
+//! The command line: what can be said, and what of it contradicts itself.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+/// A terminal coding agent that its users extend in Lua.
+#[derive(Debug, Parser)]
+#[command(
+    name = "panto",
+    version,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Run `panto --help` for examples, exit codes and environment variables.",
+    after_long_help = AFTER_HELP
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  panto -p \"why does the build fail?\"
+  git diff | panto -p \"review this\"
+  panto -p --continue < question.txt
+  panto -p \"list the todos\" --output json | jq -r .text
+  panto sessions
+  panto demo
+
+Exit codes:
+  0    done (also: the reader of the output closed it)
+  1    the turn failed, was cut by a limit, or the model answered with nothing
+  2    usage or configuration; a session that is unknown, corrupt or in use
+  3    the provider refused the credentials
+  130  interrupted (Ctrl+C); 143 if terminated
+
+Environment:
+  PANTO_SESSION_DIR  where sessions lie [${XDG_DATA_HOME:-~/.local/share}/panto/sessions]
+  XDG_CONFIG_HOME    where panto/config.toml lies [~/.config]
+  XDG_DATA_HOME      where panto keeps its data [~/.local/share]
+  PANTO_LOG          what to log to standard error, such as `debug` or `pantograph=trace`";
+
+/// Answering one prompt without a screen.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Answer PROMPT and exit
+    ///
+    /// Without PROMPT it is read from standard input. With both, what comes from standard input
+    /// follows the prompt.
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "", help_heading = HEADING)]
+    pub(crate) print: Option<String>,
+
+    /// Ask this model, written `provider:alias`
+    #[arg(long, value_name = "PROVIDER:ALIAS", help_heading = HEADING)]
+    pub(crate) model: Option<String>,
+
+    /// Reason so much: off, minimal, low, medium, high, xhigh or max
+    #[arg(long, value_name = "LABEL", help_heading = HEADING)]
+    pub(crate) reasoning: Option<String>,
+
+    /// Take the system prompt from a file
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    pub(crate) system: Option<PathBuf>,
+
+    /// Go on with the latest session of the directory
+    #[arg(short, long = "continue", conflicts_with = "resume", help_heading = HEADING)]
+    pub(crate) continue_latest: bool,
+
+    /// Go on with the session of this id, or of the only id that begins so
+    #[arg(short, long, value_name = "ID", help_heading = HEADING)]
+    pub(crate) resume: Option<String>,
+
+    /// Keep nothing of the conversation
+    #[arg(long, conflicts_with_all = ["continue_latest", "resume"], help_heading = HEADING)]
+    pub(crate) no_session: bool,
+
+    /// How to write the answer [default: text]
+    #[arg(short, long, value_name = "FORMAT", help_heading = HEADING)]
+    pub(crate) output: Option<OutputFormat>,
+}
+
+const HEADING: &str = "Answering one prompt";
+
+impl RunArgs {
+    /// The first flag that makes sense only with `--print`, if one was given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.print.is_some(), "--print"),
+            (self.model.is_some(), "--model"),
+            (self.reasoning.is_some(), "--reasoning"),
+            (self.system.is_some(), "--system"),
+            (self.continue_latest, "--continue"),
+            (self.resume.is_some(), "--resume"),
+            (self.no_session, "--no-session"),
+            (self.output.is_some(), "--output"),
+        ];
+        given
+            .into_iter()
+            .find(|(given, _)| *given)
+            .map(|(_, name)| name)
+    }
+}
+
+/// What holds for every command.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Work in this directory
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Read this configuration file instead of the user's
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Tell on standard error about tools, usage and the session
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The text of the answer
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// One JSON object a line, for each event; docs/stream-json.md describes them
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the sessions of the directory, latest first
+    Sessions(SessionsArgs),
+    /// Show, export or repair one session
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Play a scripted conversation: no key, no network, no configuration
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List at most so many [default: 20; all with --json]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How to write the conversation [default: text]
+    #[arg(short, long, value_name = "FORMAT")]
+    pub(crate) output: Option<OutputFormat>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Print the conversation, readable
+    Show {
+        /// The session's id, or the beginning of it
+        id: String,
+    },
+    /// Write the conversation in a format for other programs
+    Export {
+        /// The session's id, or the beginning of it
+        id: String,
+        /// The format
+        #[arg(long, value_name = "FORMAT", default_value = "md")]
+        format: ExportFormat,
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Examine a session's file, and say what is wrong with it
+    Doctor {
+        /// The session's id, or the beginning of it
+        id: String,
+        /// Write what can be saved into the session's file, and keep the old one beside it
+        #[arg(long)]
+        repair: bool,
+    },
+}
+
+/// What a session is exported as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Markdown
+    Md,
+    /// One JSON object: the session and its messages
+    Json,
+    /// The session's file as it is
+    Jsonl,
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// `panto -p`.
+    Run(RunArgs, CommonArgs),
+    /// A subcommand.
+    Command(Command, CommonArgs),
+}
+
+impl Cli {
+    /// Reads the process's arguments.
+    ///
+    /// # Errors
+    ///
+    /// A usage error, or text that was asked for: help, the version.
+    pub(crate) fn read(
+        arguments: impl IntoIterator<Item = std::ffi::OsString>,
+    ) -> Result<Request, clap::Error> {
+        let cli = Self::try_parse_from(arguments).map_err(explain)?;
+        match cli.command {
+            Some(command) => match cli.run.first_given() {
+                Some(flag) => Err(conflict(&format!(
+                    "`{flag}` is about answering a prompt and cannot stand before a command"
+                ))),
+                None => Ok(Request::Command(command, cli.common)),
+            },
+            None if cli.run.print.is_some() => Ok(Request::Run(cli.run, cli.common)),
+            None => Err(match cli.run.first_given() {
+                Some(flag) => conflict(&format!("`{flag}` needs `-p`, with the prompt behind it")),
+                None => no_terminal_yet(),
+            }),
+        }
+    }
+}
+
+fn no_terminal_yet() -> clap::Error {
+    Cli::command().error(
+        clap::error::ErrorKind::MissingSubcommand,
+        "the interactive terminal is not there yet\n\n  \
+         Ask one thing:       panto -p \"what does this project do?\"\n  \
+         Go on with it:       panto -p \"and how is it tested?\" --continue\n  \
+         See it without keys: panto demo",
+    )
+}
+
+fn conflict(message: &str) -> clap::Error {
+    Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message)
+}
+
+/// Adds what clap cannot know: a word that is no command is often a prompt in the wrong place.
+fn explain(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => !argument.starts_with('-'),
+        _ => error.kind() == ErrorKind::InvalidSubcommand,
+    };
+    let is_unknown = matches!(
+        error.kind(),
+        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument
+    );
+    if is_unknown && is_word {
+        let tip = "a prompt stands directly behind `-p`, in quotes: panto -p \"…\"";
+        let tip = clap::builder::StyledStr::from(tip);
+        let suggested = match error.remove(ContextKind::Suggested) {
+            Some(ContextValue::StyledStrs(mut tips)) => {
+                tips.push(tip);
+                tips
+            }
+            _ => vec![tip],
+        };
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(suggested));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    /// `docs/cli.md` names every command, flag and choice.
+    #[test]
+    fn the_page_names_everything() {
+        let page = include_str!("../../../docs/cli.md");
+        let mut missing = Vec::new();
+        check(&Cli::command(), "panto", page, &mut missing);
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    fn check(command: &clap::Command, path: &str, page: &str, missing: &mut Vec<String>) {
+        let mut need = |word: String| {
+            if !page.contains(&word) {
+                missing.push(format!("{path}: {word}"));
+            }
+        };
+        need(format!("`{path}"));
+        for argument in command.get_arguments() {
+            if let Some(long) = argument.get_long() {
+                need(format!("--{long}"));
+            }
+            if let Some(short) = argument.get_short() {
+                need(format!("-{short}"));
+            }
+            let is_flag = !argument.get_action().takes_values();
+            for value in argument.get_possible_values().iter().filter(|_| !is_flag) {
+                need(format!("`{}`", value.get_name()));
+            }
+        }
+        for sub in command.get_subcommands() {
+            check(sub, &format!("{path} {}", sub.get_name()), page, missing);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What went wrong, in words for people, and what the process ends with.
+//!
+//! The one place that maps errors to exit codes; `docs/cli.md` lists the codes.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use panto_host::headless::{RunError, sanitize};
+use pantograph::session::SessionError;
+use pantograph::{ErrorClass, TurnError};
+
+/// What the process ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    TurnFailed,
+    Usage,
+    CredentialsRefused,
+    Interrupted,
+    Terminated,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::TurnFailed => 1,
+            Exit::Usage => 2,
+            Exit::CredentialsRefused => 3,
+            // As shells say of a program that a signal ended: 128 and its number.
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+        }
+    }
+}
+
+/// Something that a person has to hear.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    /// One name for programs.
+    pub(crate) kind: &'static str,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, kind: &'static str, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            kind,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// A mistake on the command line.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Exit::Usage, "usage", anyhow::anyhow!("{message}"))
+    }
+
+    /// Something about the configuration.
+    pub(crate) fn config(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Usage, "config", error)
+    }
+
+    /// The output could not be written.
+    pub(crate) fn output(error: io::Error) -> Self {
+        let error = anyhow::Error::new(error).context("could not write the output");
+        Self::new(Exit::TurnFailed, "output", error)
+    }
+
+    /// The same with what to do about it.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same, but attempted as `context` says.
+    pub(crate) fn context(mut self, context: impl Display + Send + Sync + 'static) -> Self {
+        self.error = self.error.context(context);
+        self
+    }
+
+    /// Writes the error, its causes and the hint, harmless for a terminal.
+    pub(crate) fn report(&self, writer: &mut impl Write) -> io::Result<()> {
+        let mut text = format!("error: {}\n", self.error);
+        let mut said = self.error.to_string();
+        for cause in self.error.chain().skip(1) {
+            let cause = cause.to_string();
+            // An error that is only wrapped says the same again.
+            if !said.ends_with(&cause) {
+                text.push_str(&format!("  cause: {cause}\n"));
+            }
+            said = cause;
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("  hint: {hint}\n"));
+        }
+        writer.write_all(sanitize(&text).as_bytes())
+    }
+
+    /// The same for programs.
+    pub(crate) fn to_run_error(&self) -> RunError {
+        let mut message = self.error.to_string();
+        for cause in self.error.chain().skip(1) {
+            let cause = cause.to_string();
+            if !message.ends_with(&cause) {
+                message.push_str(": ");
+                message.push_str(&cause);
+            }
+        }
+        RunError {
+            kind: self.kind.to_owned(),
+            message,
+            hint: self.hint.clone(),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    /// A session that could not be found, opened or read.
+    fn from(error: SessionError) -> Self {
+        let hint = match &error {
+            SessionError::NotFound { .. } => {
+                "`panto sessions` lists those of this directory; --cwd DIR names another one"
+                    .to_owned()
+            }
+            SessionError::Ambiguous { .. } => "give more of the id".to_owned(),
+            SessionError::InUse {
+                holder: Some(pid), ..
+            } => format!(
+                "wait until process {pid} is done with it, or end that process; without --continue or --resume a new session is begun"
+            ),
+            SessionError::InUse { .. } => {
+                "wait until the other process is done with it, or begin a new session".to_owned()
+            }
+            SessionError::Corrupt { path, .. } => {
+                let id = path.file_stem().unwrap_or_default().to_string_lossy();
+                format!(
+                    "`panto session doctor {id}` says what can be saved; the file was not touched"
+                )
+            }
+            SessionError::Io { .. } => {
+                "PANTO_SESSION_DIR says where sessions are kept; --no-session keeps nothing"
+                    .to_owned()
+            }
+            _ => return Self::new(Exit::Usage, "session", error),
+        };
+        Self::new(Exit::Usage, "session", error).with_hint(hint)
+    }
+}
+
+/// What a failed turn means for the person who asked.
+pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
+    let kind = error.kind();
+    let failure = Failure::new(Exit::TurnFailed, kind, error.clone());
+    let provider = model
+        .split_once(':')
+        .map_or(model, |(provider, _)| provider);
+    let Some(class) = error.provider().map(|error| error.class) else {
+        return match error {
+            TurnError::Session(_) => failure.with_hint(
+                "what was said is not saved; PANTO_SESSION_DIR says where sessions are kept",
+            ),
+            TurnError::Internal(_) => failure.with_hint("this is a bug of panto; please report it"),
+            _ => failure,
+        };
+    };
+    let failure = match error {
+        // What the provider says is all there is to say.
+        TurnError::Provider(error) => Failure::new(Exit::TurnFailed, kind, error.clone()),
+        _ => failure,
+    }
+    .context(format!("`{model}` gave no answer"));
+    match class {
+        ErrorClass::Authentication => Failure {
+            exit: Exit::CredentialsRefused,
+            ..failure.with_hint(format!("check the key of the provider `{provider}`"))
+        },
+        ErrorClass::ModelNotFound => failure.with_hint(format!(
+            "the provider `{provider}` does not have this model, or your key may not use it"
+        )),
+        ErrorClass::ContextOverflow => failure.with_hint(
+            "the conversation is too long for the model even after a compaction; begin a new session",
+        ),
+        ErrorClass::RateLimit | ErrorClass::Overloaded | ErrorClass::Server | ErrorClass::Transport => {
+            failure.with_hint("this may pass; `panto -p … --continue` goes on from here")
+        }
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pantograph::ProviderError;
+
+    fn shown(failure: &Failure) -> String {
+        let mut written = Vec::new();
+        failure.report(&mut written).unwrap();
+        String::from_utf8(written).unwrap()
+    }
+
+    #[test]
+    fn causes_stand_below_and_hints_last() {
+        let error = ProviderError::new(ErrorClass::Authentication, "invalid x-api-key\u{1b}[2J");
+        let failure = of_turn(&TurnError::Provider(error), "anthropic:sonnet");
+        assert_eq!(failure.exit.code(), 3);
+        insta::assert_snapshot!(shown(&failure), @r"
+        error: `anthropic:sonnet` gave no answer
+          cause: invalid x-api-key
+          hint: check the key of the provider `anthropic`
+        ");
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_saved_says_where_it_would_be() {
+        let error = SessionError::Io {
+            action: "create",
+            path: "/x/y.jsonl".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        let failure = of_turn(&error.into(), "a:b");
+        assert_eq!(failure.exit.code(), 1);
+        insta::assert_snapshot!(shown(&failure), @r"
+        error: could not store the conversation
+          cause: could not create `/x/y.jsonl`
+          cause: no storage space
+          hint: what was said is not saved; PANTO_SESSION_DIR says where sessions are kept
+        ");
+    }
+}

@@ -1,0 +1,186 @@
+//! Where a command works: the directory, the configuration, the sessions.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use panto_host::config::{Config, LoadConfig};
+use panto_host::dirs::{Dirs, Environment, project_root};
+use pantograph::SessionId;
+use pantograph::session::{FileSystemJsonlStore, SessionStore, directory_name};
+
+use crate::args::CommonArgs;
+use crate::failure::{Exit, Failure};
+use crate::streams;
+
+/// The directory that a command works in, and what follows from it.
+pub(crate) struct Place {
+    pub(crate) dirs: Dirs,
+}
+
+impl Place {
+    /// Finds the place that the arguments name.
+    ///
+    /// # Errors
+    ///
+    /// There is no such directory.
+    pub(crate) fn find(common: &CommonArgs) -> Result<Self, Failure> {
+        let cwd = match &common.cwd {
+            Some(directory) => given_directory(directory)?,
+            None => env::current_dir().map_err(|error| {
+                let error = anyhow::Error::new(error)
+                    .context("the current directory is gone, or cannot be read");
+                Failure::new(Exit::Usage, "usage", error)
+                    .with_hint("change to another directory, or name one with --cwd DIR")
+            })?,
+        };
+        let environment = Environment::read(cwd, |name| env::var_os(name));
+        Ok(Self {
+            dirs: Dirs::new(&environment),
+        })
+    }
+
+    /// Reads the configuration, and passes its warnings on.
+    ///
+    /// # Errors
+    ///
+    /// A file that counts is broken.
+    pub(crate) fn load_config(&self, common: &CommonArgs) -> Result<Arc<Config>, Failure> {
+        let explicit = match &common.config {
+            // Relative to where the person is, whatever `--cwd` says.
+            Some(file) => Some(std::path::absolute(file).map_err(|error| {
+                Failure::config(anyhow::Error::new(error).context("`--config` names no file"))
+            })?),
+            None => None,
+        };
+        let loaded = Config::load(&LoadConfig {
+            dirs: &self.dirs,
+            project_root: project_root(self.dirs.cwd()),
+            explicit,
+            trusted: false,
+        })
+        .map_err(Failure::config)?;
+        for warning in &loaded.warnings {
+            streams::warn(warning);
+        }
+        Ok(Arc::new(loaded.config))
+    }
+
+    /// The sessions of the directory.
+    ///
+    /// # Errors
+    ///
+    /// No variable says where sessions lie.
+    pub(crate) fn store(&self) -> Result<FileSystemJsonlStore, Failure> {
+        Ok(FileSystemJsonlStore::new(self.session_directory()?))
+    }
+
+    /// Where the sessions of the directory lie.
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::store`].
+    pub(crate) fn session_directory(&self) -> Result<PathBuf, Failure> {
+        self.dirs
+            .session_directory(self.dirs.cwd(), directory_name)
+            .map_err(Failure::config)
+    }
+
+    /// Finds a session of the directory by its id, or the beginning of it.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or more than one. If the session belongs to another directory, the hint
+    /// says so.
+    pub(crate) async fn resolve(
+        &self,
+        store: &FileSystemJsonlStore,
+        wanted: &str,
+    ) -> Result<SessionId, Failure> {
+        let error = match store.resolve(wanted).await {
+            Ok(id) => return Ok(id),
+            Err(error) => error,
+        };
+        let failure = Failure::from(error);
+        match self.elsewhere(wanted).await {
+            Some(cwd) => Err(failure.with_hint(format!(
+                "it belongs to another directory: add --cwd {}",
+                cwd.display()
+            ))),
+            None => Err(failure),
+        }
+    }
+
+    /// The directory that a session belongs to, by its whole id.
+    ///
+    /// What cannot be read does not count: this is only for a hint.
+    async fn elsewhere(&self, wanted: &str) -> Option<PathBuf> {
+        let id = SessionId::parse(wanted).ok()?;
+        let directories = std::fs::read_dir(self.dirs.session_base().ok()?).ok()?;
+        let store = directories
+            .filter_map(|entry| Some(FileSystemJsonlStore::new(entry.ok()?.path())))
+            .find(|store| store.path(id).is_file())?;
+        let tree = store.load(id).await.ok()?;
+        Some(tree.header().cwd.clone()).filter(|cwd| cwd != self.cwd())
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        self.dirs.cwd()
+    }
+}
+
+fn given_directory(directory: &Path) -> Result<PathBuf, Failure> {
+    let found = directory.canonicalize().map_err(|error| {
+        Failure::new(Exit::Usage, "usage", error).context(format!(
+            "`--cwd` names `{}`, which cannot be entered",
+            directory.display()
+        ))
+    })?;
+    if found.is_dir() {
+        Ok(found)
+    } else {
+        Err(Failure::usage(format!(
+            "`--cwd` names `{}`, which is not a directory",
+            directory.display()
+        )))
+    }
+}
+
+/// Drives `work` to its end; `workers` drive what it spawns.
+///
+/// # Errors
+///
+/// Those of `work`, or the system gives no more threads.
+pub(crate) fn wait_for<T>(
+    workers: Workers,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime(workers)?;
+    let outcome = runtime.block_on(work);
+    // Whatever still blocks a thread, such as a tool that ignores its cancel, is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
+    let mut builder = match workers {
+        Workers::None => tokio::runtime::Builder::new_current_thread(),
+        Workers::Few => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(2);
+            builder
+        }
+    };
+    builder.enable_all().build().map_err(|error| {
+        let error = anyhow::Error::new(error).context("could not start the runtime");
+        Failure::new(Exit::TurnFailed, "internal", error)
+    })
+}
+
+/// What a runtime is for.
+pub(crate) enum Workers {
+    /// One thing at a time.
+    None,
+    /// A session that goes on while its output is written.
+    Few,
+}

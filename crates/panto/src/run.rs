@@ -1,0 +1,237 @@
+//! `panto -p`: one prompt, answered without a screen.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+
+use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
+use panto_host::models::{ChoiceRequest, Models};
+use panto_host::session::SessionHandle;
+use pantograph::session::SessionStore;
+use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
+
+use crate::args::{CommonArgs, OutputFormat, RunArgs};
+use crate::failure::{self, Exit, Failure};
+use crate::place::{Place, Workers, wait_for};
+use crate::prompt::PromptSource;
+use crate::protocols;
+use crate::signals::Signals;
+use crate::streams;
+
+/// Answers the prompt, and says what the process ends with.
+pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
+    let format = args.output.unwrap_or(OutputFormat::Text);
+    let mut output = streams::output(format, common.verbose);
+    let ended = answer(args, common, &mut *output).unwrap_or_else(Ended::early);
+    finish(&ended, &mut *output)
+}
+
+/// How a run ended: for programs, and for people.
+pub(crate) struct Ended {
+    result: RunResult,
+    failure: Option<Failure>,
+}
+
+impl Ended {
+    /// The run failed before it had a session.
+    pub(crate) fn early(failure: Failure) -> Self {
+        Self {
+            result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
+            failure: Some(failure),
+        }
+    }
+}
+
+/// Shows the end of a run; gives what the process ends with.
+pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
+    let written = output.finish(&ended.result);
+    let exit = match &ended.failure {
+        Some(failure) => streams::report(failure),
+        None if ended.result.exit_code == Exit::Interrupted.code() => Exit::Interrupted,
+        None if ended.result.exit_code == Exit::Terminated.code() => Exit::Terminated,
+        None => Exit::Done,
+    };
+    match written {
+        Err(error) if exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
+            streams::report(&Failure::output(error))
+        }
+        _ => exit,
+    }
+}
+
+fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Ended, Failure> {
+    let place = Place::find(common)?;
+    let config = place.load_config(common)?;
+    let models = Models::new(Arc::clone(&config), protocols::built_in());
+    let chosen = models
+        .choose(&ChoiceRequest {
+            model: args.model.as_deref(),
+            reasoning: args.reasoning.as_deref(),
+        })
+        .map_err(Failure::config)?;
+    for warning in &chosen.warnings {
+        streams::warn(warning);
+    }
+    let mut builder = Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
+        auto_compact: *config.compaction.auto,
+        ..AgentOptions::default()
+    });
+    if let Some(file) = &args.system {
+        builder = builder.system_prompt(read_system_prompt(file)?);
+    }
+    let stdin = io::stdin();
+    let prompt = PromptSource {
+        argument: args.print.clone().unwrap_or_default(),
+        piped: (!stdin.is_terminal()).then_some(stdin),
+    }
+    .read(&mut io::stderr())?;
+    wait_for(Workers::Few, async {
+        let signals = Signals::listen()?;
+        let agent = open_agent(builder, &args, &place).await?;
+        Ok(drive(agent, prompt, !args.no_session, &place, &signals, output).await)
+    })
+}
+
+async fn open_agent(
+    builder: AgentBuilder,
+    args: &RunArgs,
+    place: &Place,
+) -> Result<Agent, Failure> {
+    if args.no_session {
+        return Ok(builder.ephemeral());
+    }
+    let store = place.store()?;
+    let id = if let Some(wanted) = &args.resume {
+        place.resolve(&store, wanted).await?
+    } else if args.continue_latest {
+        store.latest().await?.ok_or_else(|| {
+            let here = place.cwd().display();
+            Failure::new(
+                Exit::Usage,
+                "session",
+                anyhow::anyhow!("there is no session of `{here}` to go on with"),
+            )
+            .with_hint("leave --continue out to begin one, or name the directory with --cwd")
+        })?
+    } else {
+        return Ok(builder.create(&store, place.cwd()).await?);
+    };
+    Ok(builder.open(&store, id).await?)
+}
+
+/// Runs one prompt in a session of its own handle, to the end.
+pub(crate) async fn drive(
+    agent: Agent,
+    prompt: String,
+    saved: bool,
+    place: &Place,
+    signals: &Signals,
+    output: &mut dyn Output,
+) -> Ended {
+    let model = agent.config().model;
+    let info = RunInfo {
+        session_id: agent.session_id(),
+        saved,
+        model: model.reference.to_string(),
+        reasoning: model.reasoning.clone(),
+        cwd: place.cwd().to_owned(),
+        tools: agent
+            .tools()
+            .iter()
+            .map(|tool| tool.name.to_string())
+            .collect(),
+    };
+    let handle = SessionHandle::open(agent);
+    let mut events = handle.events();
+    let begun = output.begin(&info);
+    // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
+    let _ = handle.submit(Submission::follow_up(prompt));
+    signals.watch(&handle);
+    if begun.is_err() {
+        handle.interrupt();
+    }
+    let mut run = headless::follow(&handle, &mut events, output).await;
+    run.output_error = begun.err().or(run.output_error);
+    handle.close().await;
+    judge(run, &info, signals.heard())
+}
+
+/// Decides what a run came to.
+fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
+    let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
+    let text = run
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.text.clone());
+    let turn_error = run
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.error.clone());
+    let (status, failure, exit) = match (stop, turn_error) {
+        (_, Some(error)) => {
+            let failure = failure::of_turn(&error, &info.model);
+            let exit = failure.exit;
+            (RunStatus::Failed, Some(failure), exit)
+        }
+        (Some(StopReason::Failed), None) => {
+            failed("internal", "the turn failed without saying why")
+        }
+        (Some(StopReason::Cancelled) | None, None) => match (run.output_error, signal) {
+            (_, Some(exit)) => (RunStatus::Cancelled, None, exit),
+            // Whoever read the output has seen enough.
+            (Some(error), None) if error.kind() == io::ErrorKind::BrokenPipe => {
+                (RunStatus::Cancelled, None, Exit::Done)
+            }
+            (Some(error), None) => {
+                let failure = Failure::output(error);
+                (RunStatus::Failed, Some(failure), Exit::TurnFailed)
+            }
+            (None, None) if stop.is_none() => {
+                failed("internal", "the session ended before the turn did")
+            }
+            (None, None) => (RunStatus::Cancelled, None, Exit::Interrupted),
+        },
+        (Some(StopReason::Limit), None) => {
+            let (_, failure, exit) = failed("limit", "a limit cut the answer");
+            let failure = failure.map(|failure| {
+                failure.with_hint("`panto -p \"go on\" --continue` asks for the rest")
+            });
+            (RunStatus::Limit, failure, exit)
+        }
+        (Some(StopReason::End | StopReason::ToolCalls), None)
+            if text.as_deref().unwrap_or_default().trim().is_empty() =>
+        {
+            failed("empty_answer", "the model answered with nothing")
+        }
+        (Some(StopReason::End | StopReason::ToolCalls), None) => {
+            (RunStatus::Completed, None, Exit::Done)
+        }
+    };
+    let result = RunResult {
+        status,
+        stop,
+        text: text.unwrap_or_default(),
+        error: failure.as_ref().map(Failure::to_run_error),
+        session_id: Some(info.session_id),
+        model: Some(info.model.clone()),
+        usage: run.usage,
+        turns: run.turns,
+        duration: run.duration,
+        exit_code: exit.code(),
+    };
+    Ended { result, failure }
+}
+
+fn failed(kind: &'static str, message: &'static str) -> (RunStatus, Option<Failure>, Exit) {
+    let failure = Failure::new(Exit::TurnFailed, kind, anyhow::anyhow!(message));
+    (RunStatus::Failed, Some(failure), Exit::TurnFailed)
+}
+
+fn read_system_prompt(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| {
+        Failure::new(Exit::Usage, "usage", error).context(format!(
+            "could not read the system prompt `{}`",
+            file.display()
+        ))
+    })
+}

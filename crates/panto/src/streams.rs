@@ -1,0 +1,107 @@
+//! The process's standard streams: the one place that knows them.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+use clap::error::ErrorKind;
+use panto_host::headless::{
+    Detail, JsonOutput, Notes, Output, RunError, RunResult, StreamJsonOutput, TextFlow, TextOutput,
+    sanitize,
+};
+
+use crate::args::OutputFormat;
+use crate::failure::{Exit, Failure};
+
+/// The output of a run, in the format that was asked for.
+pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
+    let detail = if verbose {
+        Detail::Verbose
+    } else {
+        Detail::Brief
+    };
+    let notes = Notes::new(io::stderr(), detail);
+    let stdout = io::stdout();
+    match format {
+        OutputFormat::Text => {
+            let flow = if stdout.is_terminal() {
+                TextFlow::Streaming
+            } else {
+                TextFlow::Whole
+            };
+            Box::new(TextOutput::new(stdout, notes, flow))
+        }
+        OutputFormat::Json => Box::new(JsonOutput::new(stdout, notes)),
+        OutputFormat::StreamJson => Box::new(StreamJsonOutput::new(stdout)),
+    }
+}
+
+/// Writes what a command prints; a reader that has gone is no failure.
+pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// As [`print()`], but made harmless if a terminal shows it.
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        print(sanitize(text).as_bytes())
+    } else {
+        print(text.as_bytes())
+    }
+}
+
+/// Tells people what failed; gives what the process ends with.
+pub(crate) fn report(failure: &Failure) -> Exit {
+    // Nothing is left to do if nobody can be told.
+    let _ = failure.report(&mut io::stderr().lock());
+    failure.exit
+}
+
+/// Tells people something that is no failure.
+pub(crate) fn warn(message: impl std::fmt::Display) {
+    let text = sanitize(&format!("warning: {message}\n"));
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Shows what the command line gave instead of a request: help, the version, or a mistake.
+///
+/// A program that asked for JSON gets its `result` for a mistake too.
+pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
+    // Fails only if nobody reads it.
+    let _ = error.print();
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        return Exit::Done;
+    }
+    if wants_json(arguments) {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default();
+        let error = RunError {
+            kind: "usage".to_owned(),
+            message: message.trim_start_matches("error: ").to_owned(),
+            hint: Some("`panto --help` shows what there is".to_owned()),
+        };
+        let result = RunResult::failed_early(error, Exit::Usage.code());
+        let _ = StreamJsonOutput::new(io::stdout()).finish(&result);
+    }
+    Exit::Usage
+}
+
+/// Whether a command line that could not be read asks for a run that ends in JSON.
+fn wants_json(arguments: &[OsString]) -> bool {
+    let words: Vec<_> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let runs = words
+        .iter()
+        .any(|word| *word == "-p" || *word == "--print" || word.starts_with("--print="));
+    let format = words.iter().enumerate().find_map(|(at, word)| match *word {
+        "-o" | "--output" => words.get(at + 1).copied(),
+        other => other.strip_prefix("--output="),
+    });
+    runs && matches!(format, Some("json" | "stream-json"))
+}

@@ -1,0 +1,325 @@
+//! A machine of its own for each test: home, configuration, sessions and a scripted model.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// Directories that no other test sees.
+pub(crate) struct Machine {
+    root: TempDir,
+}
+
+impl Machine {
+    /// A machine whose configured model plays `script`.
+    pub(crate) fn with_script(script: &str) -> Self {
+        let machine = Self::without_config();
+        fs::write(machine.config_dir().join("script.toml"), script).unwrap();
+        machine.write_config(
+            r#"model = "test:model"
+
+[providers.test]
+protocol = "scripted"
+script = "script.toml"
+
+[providers.test.models.model]
+context_window = 100000
+"#,
+        );
+        machine
+    }
+
+    /// A machine where nothing is configured.
+    pub(crate) fn without_config() -> Self {
+        let machine = Self {
+            root: TempDir::new().unwrap(),
+        };
+        for directory in [machine.config_dir(), machine.sessions(), machine.work()] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        machine
+    }
+
+    pub(crate) fn write_config(&self, text: &str) {
+        fs::write(self.config_dir().join("config.toml"), text).unwrap();
+    }
+
+    pub(crate) fn write_script(&self, script: &str) {
+        fs::write(self.config_dir().join("script.toml"), script).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        // As the system names it: a temporary directory may lie behind a link.
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn config_dir(&self) -> PathBuf {
+        self.path("home/.config/panto")
+    }
+
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.path("sessions")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// The files of all sessions.
+    pub(crate) fn session_files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = fs::read_dir(self.sessions())
+            .unwrap()
+            .flat_map(|directory| fs::read_dir(directory.unwrap().path()).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "jsonl")
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// The id of the one session that there is.
+    pub(crate) fn only_session(&self) -> String {
+        let files = self.session_files();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].file_stem().unwrap().to_str().unwrap().to_owned()
+    }
+
+    /// The program with arguments and an empty standard input.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_panto"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PANTO_SESSION_DIR", self.sessions())
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.ran(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs the program with `input` on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that refuses its arguments does not read.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        self.ran(child.wait_with_output().unwrap())
+    }
+
+    /// Starts the program; the test reads its standard output line by line.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running<'_> {
+        let mut child = self
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Running {
+            machine: self,
+            child,
+            lines,
+        }
+    }
+
+    fn ran(&self, output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: self.readable(&String::from_utf8(output.stderr).unwrap()),
+        }
+    }
+
+    /// Text with the machine's own paths and ids replaced by names.
+    pub(crate) fn readable(&self, text: &str) -> String {
+        let root = self.root.path().canonicalize().unwrap();
+        let root = root.to_str().unwrap();
+        // A session's directory is named after the working directory.
+        let text = text
+            .replace(root, "ROOT")
+            .replace(&root.replace('/', "+"), "+ROOT");
+        name_ids(&text)
+    }
+}
+
+/// Replaces every UUID by `ID`.
+fn name_ids(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if is_uuid(&bytes[at..]) {
+            out.push_str("ID");
+            at += 36;
+        } else {
+            let length = text[at..].chars().next().unwrap().len_utf8();
+            out.push_str(&text[at..at + length]);
+            at += length;
+        }
+    }
+    out
+}
+
+fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.len() >= 36
+        && bytes[..36].iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// What a run of the program came to.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// The run as one text, for a snapshot.
+    pub(crate) fn shown(&self) -> String {
+        let code = self
+            .code
+            .map_or("a signal".to_owned(), |code| code.to_string());
+        format!(
+            "exit {code}\n-- stdout\n{}-- stderr\n{}",
+            self.stdout, self.stderr
+        )
+    }
+
+    /// The standard output of a run that went well.
+    #[track_caller]
+    pub(crate) fn answer(self) -> String {
+        assert_eq!(self.code, Some(0), "{}", self.shown());
+        self.stdout
+    }
+
+    /// The last line of standard output as JSON.
+    #[track_caller]
+    pub(crate) fn result(&self) -> serde_json::Value {
+        let line = self.stdout.lines().last().expect("no output");
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(object["type"], "result", "{line}");
+        object
+    }
+}
+
+/// The program while it runs. Killed if the test is through with it early.
+pub(crate) struct Running<'a> {
+    machine: &'a Machine,
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Running<'_> {
+    /// Reads lines until one holds `part`; gives all of them.
+    #[track_caller]
+    pub(crate) fn read_until(&mut self, part: &str) -> String {
+        let mut text = String::new();
+        loop {
+            let start = text.len();
+            let read = self.lines.read_line(&mut text).unwrap();
+            assert_ne!(read, 0, "no `{part}` in:\n{text}\n{}", self.errors());
+            if text[start..].contains(part) {
+                return text;
+            }
+        }
+    }
+
+    /// Reads so many lines, or those that there are.
+    pub(crate) fn read_lines(&mut self, count: usize) {
+        let mut line = String::new();
+        for _ in 0..count {
+            self.lines.read_line(&mut line).unwrap();
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Closes the reading end of its standard output, and waits for its end.
+    pub(crate) fn stop_reading(mut self) -> Ran {
+        let machine = self.machine;
+        self.lines = BufReader::new(Self::nothing());
+        let mut stderr = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut stderr)
+            .unwrap();
+        Ran {
+            code: self.child.wait().unwrap().code(),
+            stdout: String::new(),
+            stderr: machine.readable(&stderr),
+        }
+    }
+
+    /// Waits for the end; `stdout` is what has not been read yet.
+    pub(crate) fn finish(mut self) -> Ran {
+        let mut stdout = String::new();
+        self.lines.read_to_string(&mut stdout).unwrap();
+        let stderr = self.errors();
+        Ran {
+            code: self.child.wait().unwrap().code(),
+            stdout,
+            stderr: self.machine.readable(&stderr),
+        }
+    }
+
+    /// Waits for the end without reading; gives the exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn errors(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut text).unwrap();
+        }
+        text
+    }
+
+    /// The output of a program that says nothing.
+    fn nothing() -> ChildStdout {
+        let mut child = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
+        child.wait().unwrap();
+        child.stdout.take().unwrap()
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // Fails only if it has ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes a directory one in which nothing can be made, also for root: a file in its place.
+pub(crate) fn block(directory: &Path) {
+    let _ = fs::remove_dir_all(directory);
+    fs::write(directory, "not a directory").unwrap();
+}

@@ -1,0 +1,120 @@
+//! Command lines that contradict themselves.
+
+use crate::support::Machine;
+
+#[track_caller]
+fn refusal(arguments: &[&str]) -> String {
+    let ran = Machine::without_config().run(arguments);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    assert_eq!(ran.stdout, "");
+    // The rest is usage, which changes with every flag.
+    ran.stderr
+        .lines()
+        .take_while(|line| !line.starts_with("Usage"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn without_a_prompt_the_terminal_is_not_there_yet() {
+    insta::assert_snapshot!(refusal(&[]), @r#"
+    error: the interactive terminal is not there yet
+
+      Ask one thing:       panto -p "what does this project do?"
+      Go on with it:       panto -p "and how is it tested?" --continue
+      See it without keys: panto demo
+    "#);
+}
+
+#[test]
+fn flags_that_do_not_go_together() {
+    let refusals: Vec<String> = [
+        &["-p", "x", "--continue", "--resume", "1"][..],
+        &["-p", "x", "--continue", "--no-session"],
+        &["-p", "x", "--output", "yaml"],
+        &["--model", "a:b"],
+        &["--model", "a:b", "sessions"],
+        &["-p"],
+    ]
+    .into_iter()
+    .map(refusal)
+    .collect();
+    insta::assert_snapshot!(refusals.join("\n"), @r#"
+    error: the argument '--continue' cannot be used with '--resume <ID>'
+
+    error: the argument '--continue' cannot be used with '--no-session'
+
+    error: invalid value 'yaml' for '--output <FORMAT>'
+      [possible values: text, json, stream-json]
+
+    For more information, try '--help'.
+    error: `--model` needs `-p`, with the prompt behind it
+
+    error: `--model` is about answering a prompt and cannot stand before a command
+
+    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet)
+    "#);
+}
+
+#[test]
+fn a_prompt_in_the_wrong_place() {
+    insta::assert_snapshot!(refusal(&["-p", "fix", "the", "build"]), @r#"
+    error: unrecognized subcommand 'the'
+
+      tip: a prompt stands directly behind `-p`, in quotes: panto -p "…"
+    "#);
+}
+
+#[test]
+fn json_hears_of_a_usage_error_too() {
+    let ran = Machine::without_config().run(&["-p", "x", "--output=json", "--nope"]);
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.result()["error"]["kind"], "usage");
+}
+
+#[test]
+fn directories_that_are_not_there() {
+    let machine = Machine::with_script("");
+    insta::assert_snapshot!(machine.run(&["-p", "x", "--cwd", "gone"]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `--cwd` names `gone`, which cannot be entered
+      cause: No such file or directory (os error 2)
+    ");
+    let gone = machine.work().join("deleted");
+    std::fs::create_dir(&gone).unwrap();
+    // The shell deletes the directory that it is in, then becomes the program.
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args([
+            "-c",
+            "rmdir ../deleted && exec \"$0\" -p x",
+            env!("CARGO_BIN_EXE_panto"),
+        ])
+        .current_dir(&gone)
+        .env("HOME", machine.work())
+        .stdin(std::process::Stdio::null());
+    let output = shell.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: the current directory is gone, or cannot be read
+      cause: No such file or directory (os error 2)
+      hint: change to another directory, or name one with --cwd DIR
+    ");
+}
+
+#[test]
+fn version_and_help_are_answers() {
+    let machine = Machine::without_config();
+    let version = machine.run(&["--version"]).answer();
+    assert_eq!(version, format!("panto {}\n", env!("CARGO_PKG_VERSION")));
+    let help = machine.run(&["--help"]).answer();
+    for part in ["Examples:", "Exit codes:", "Environment:"] {
+        assert!(help.contains(part), "{help}");
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = machine.run(&["completions", shell]).answer();
+        assert!(script.contains("completions"), "{shell}");
+    }
+}
