@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 
+mod from;
 mod pieces;
 
 use pieces::Pieces;
@@ -294,53 +295,4 @@ impl Call {
 fn after_deltas(events: [Option<ProtocolEvent>; 2], position: u64) -> Option<ProtocolEvent> {
     let position = usize::try_from(position).ok()?;
     events.into_iter().flatten().nth(position)
-}
-
-macro_rules! item_from {
-    ($($variant:ident: $part:ty),* $(,)?) => {
-        $(impl From<$part> for Item {
-            fn from(part: $part) -> Self {
-                Item::$variant(part)
-            }
-        })*
-    };
-}
-
-item_from! {
-    Text: Text,
-    Thinking: Thinking,
-    Call: Call,
-    Usage: Usage,
-    Stop: StopReason,
-    Fault: Fault,
-}
-
-macro_rules! item_from_fault {
-    ($($part:ty),* $(,)?) => {
-        $(impl From<$part> for Item {
-            fn from(part: $part) -> Self {
-                Item::Fault(part.into())
-            }
-        })*
-    };
-}
-
-item_from_fault! {
-    Duration,
-    crate::gate::Gate,
-    &crate::gate::Gate,
-    pantograph::ProviderError,
-    pantograph::ErrorClass,
-}
-
-impl From<&str> for Item {
-    fn from(text: &str) -> Self {
-        Item::Text(Text::new(text))
-    }
-}
-
-impl From<String> for Item {
-    fn from(text: String) -> Self {
-        Item::Text(Text::new(text))
-    }
 }

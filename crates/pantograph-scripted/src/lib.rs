@@ -51,6 +51,11 @@ pub use recorded::RecordedRequest;
 pub use script::Script;
 pub use step::Step;
 
+/// The page for users, so that its Rust examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scripted.md")]
+struct Page;
+
 /// The README's example, which must compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

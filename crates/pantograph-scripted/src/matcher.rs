@@ -1,7 +1,9 @@
 //! Which request a step answers.
 
+use std::fmt;
+
 use pantograph::protocol::{Purpose, Request};
-use pantograph::{Message, Role};
+use pantograph::{Block, Message, Role, ToolContent};
 
 use crate::render::quote;
 
@@ -16,55 +18,56 @@ pub(crate) struct Matcher {
     pub(crate) purpose: Option<Purpose>,
 }
 
+/// The first condition that does not hold, what it wants and what it found.
+#[derive(Debug)]
+pub(crate) enum Mismatch<'a> {
+    LastRole(Role, Option<Role>),
+    Last(&'a str),
+    System(&'a str),
+    Label(&'a str, Option<&'a str>),
+    Model(&'a str, &'a str),
+    Purpose(Purpose, Purpose),
+}
+
 impl Matcher {
     /// Why the request is not meant; `None` if it is.
-    pub(crate) fn mismatch(&self, request: &Request) -> Option<String> {
+    pub(crate) fn mismatch<'a>(&'a self, request: &'a Request) -> Option<Mismatch<'a>> {
         let last = last_message(request);
-        if let Some(role) = self.last_role
-            && last.map(|message| message.role) != Some(role)
-        {
-            let found = last.map_or("missing", |message| message.role.as_str());
-            return Some(format!(
-                "`last_role` is {role}, but the last one is {found}"
-            ));
+        if let Some(wanted) = self.last_role {
+            let found = last.map(|message| message.role);
+            if found != Some(wanted) {
+                return Some(Mismatch::LastRole(wanted, found));
+            }
         }
         if let Some(part) = &self.last
             && !last.is_some_and(|message| says(message, part))
         {
-            let part = quote(part);
-            return Some(format!("the last message does not contain {part}"));
+            return Some(Mismatch::Last(part));
         }
         if let Some(part) = &self.system
             && !system_says(request, part)
         {
-            let part = quote(part);
-            return Some(format!("no system prompt or message contains {part}"));
+            return Some(Mismatch::System(part));
         }
-        if let Some(label) = &self.label
-            && request.label.as_deref() != Some(label)
-        {
-            let found = request.label.as_deref().map_or("none".to_owned(), quote);
-            return Some(format!(
-                "`label` is {}, the request's {found}",
-                quote(label)
-            ));
+        self.mismatched_name(request)
+    }
+
+    fn mismatched_name<'a>(&'a self, request: &'a Request) -> Option<Mismatch<'a>> {
+        if let Some(wanted) = &self.label {
+            let found = request.label.as_deref();
+            if found != Some(wanted) {
+                return Some(Mismatch::Label(wanted, found));
+            }
         }
-        if let Some(model) = &self.model
-            && request.model.wire_model != *model
-        {
-            let found = quote(&request.model.wire_model);
-            return Some(format!(
-                "`model` is {}, the request's {found}",
-                quote(model)
-            ));
+        if let Some(wanted) = &self.model {
+            let found = &request.model.wire_model;
+            if found != wanted {
+                return Some(Mismatch::Model(wanted, found));
+            }
         }
-        if let Some(purpose) = self.purpose
-            && request.purpose != purpose
-        {
-            let (wanted, found) = (purpose.as_str(), request.purpose.as_str());
-            return Some(format!("`purpose` is {wanted}, the request's {found}"));
-        }
-        None
+        let wanted = self.purpose?;
+        let found = request.purpose;
+        (found != wanted).then_some(Mismatch::Purpose(wanted, found))
     }
 }
 
@@ -76,20 +79,51 @@ fn last_message(request: &Request) -> Option<&Message> {
         .find(|message| message.role != Role::System)
 }
 
+/// Whether one of the message's texts contains `part`; nothing is joined, since the texts can
+/// be large and a script has many steps.
 fn says(message: &Message, part: &str) -> bool {
-    let in_results = || {
-        message
-            .tool_results()
-            .any(|result| result.output().contains(part))
-    };
-    message.text().contains(part) || in_results()
+    message.blocks.iter().any(|block| match block {
+        Block::Text { text, .. } | Block::Summary { text } => text.contains(part),
+        Block::ToolResult(result) => result
+            .content
+            .iter()
+            .any(|content| matches!(content, ToolContent::Text(text) if text.contains(part))),
+        _ => false,
+    })
 }
 
 fn system_says(request: &Request, part: &str) -> bool {
     let prompt = request.system_prompt.as_deref();
+    let mut messages = request.conversation.system_messages();
     prompt.is_some_and(|prompt| prompt.contains(part))
-        || request
-            .conversation
-            .system_messages()
-            .any(|message| message.text().contains(part))
+        || messages.any(|message| says(message, part))
+}
+
+impl fmt::Display for Mismatch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::LastRole(wanted, found) => {
+                let found = found.map_or("missing", Role::as_str);
+                write!(f, "`last_role` is {wanted}, but the last one is {found}")
+            }
+            Mismatch::Last(part) => {
+                write!(f, "the last message does not contain {}", quote(part))
+            }
+            Mismatch::System(part) => {
+                write!(f, "no system prompt or message contains {}", quote(part))
+            }
+            Mismatch::Label(wanted, found) => {
+                let found = found.map_or("none".to_owned(), quote);
+                write!(f, "`label` is {}, the request's {found}", quote(wanted))
+            }
+            Mismatch::Model(wanted, found) => {
+                let (wanted, found) = (quote(wanted), quote(found));
+                write!(f, "`model` is {wanted}, the request's {found}")
+            }
+            Mismatch::Purpose(wanted, found) => {
+                let (wanted, found) = (wanted.as_str(), found.as_str());
+                write!(f, "`purpose` is {wanted}, the request's {found}")
+            }
+        }
+    }
 }

@@ -154,36 +154,42 @@ impl ScriptedProtocol {
 impl Inner {
     /// The position of the first step that is left and meant; else why there is none.
     fn find_step(&self, state: &mut State, request: &Request) -> Result<usize, String> {
-        let mut left = Vec::new();
-        for (position, step) in self.steps.iter().enumerate() {
-            if state.is_used_up[position] {
-                continue;
-            }
-            match step.matcher.mismatch(request) {
-                None => {
-                    state.is_used_up[position] = !step.repeats;
-                    return Ok(position);
-                }
-                Some(reason) => left.push(format!("step {}: {reason}", position + 1)),
-            }
-        }
-        Err(no_step(self.steps.len(), &left, request))
+        let left = || {
+            let steps = self.steps.iter().enumerate();
+            steps.filter(|(position, _)| !state.is_used_up[*position])
+        };
+        let found = left().find(|(_, step)| step.matcher.mismatch(request).is_none());
+        let Some((position, step)) = found else {
+            return Err(no_step(self.steps.len(), left(), request));
+        };
+        state.is_used_up[position] = !step.repeats;
+        Ok(position)
     }
 }
 
 /// Says which steps were left, and why none of them was meant.
-fn no_step(steps: usize, left: &[String], request: &Request) -> String {
-    let mut text = match left.len() {
+fn no_step<'a>(
+    steps: usize,
+    left: impl Iterator<Item = (usize, &'a Arc<Step>)>,
+    request: &Request,
+) -> String {
+    let reasons: Vec<String> = left
+        .filter_map(|(position, step)| {
+            let mismatch = step.matcher.mismatch(request)?;
+            Some(format!("step {}: {mismatch}", position + 1))
+        })
+        .collect();
+    let mut text = match reasons.len() {
         _ if steps == 0 => "the script has no steps".to_owned(),
         0 => format!("the script has no step left: all {steps} are used up"),
         count => format!("none of the {count} steps that are left (of {steps}) answers this"),
     };
-    for reason in left.iter().take(MAX_STEPS_NAMED) {
+    for reason in reasons.iter().take(MAX_STEPS_NAMED) {
         text.push_str("\n  ");
         text.push_str(reason);
     }
-    if left.len() > MAX_STEPS_NAMED {
-        let more = left.len() - MAX_STEPS_NAMED;
+    if reasons.len() > MAX_STEPS_NAMED {
+        let more = reasons.len() - MAX_STEPS_NAMED;
         text.push_str(&format!("\n  and {more} more"));
     }
     text.push_str("\nthe request was:\n");

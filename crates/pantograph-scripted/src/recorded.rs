@@ -9,6 +9,7 @@ use crate::render::{self, Extent};
 /// One request, and what became of it. Its text is for snapshots: it has neither ids of
 /// messages nor times.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RecordedRequest {
     /// The request as it came.
     pub request: Request,

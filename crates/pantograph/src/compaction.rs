@@ -27,9 +27,9 @@ pub(crate) enum Tail {
 /// Plans a compaction that keeps the last turns, whole, as far as they fit `keep_tokens`, but
 /// always the last one.
 ///
-/// If what is kept is larger than `room`, its largest tool results are cut; if that is not
-/// enough, the earlier rounds of the last turn are summarised too. `None` if there is nothing
-/// to gain.
+/// If what is kept fills most of `room`, its largest tool results are cut until half of it is
+/// free; if that is not enough, the earlier rounds of the last turn are summarised too. `None`
+/// if there is nothing to gain.
 pub(crate) fn plan(messages: &[Arc<Message>], keep_tokens: u64, room: Option<u64>) -> Option<Plan> {
     let start = messages
         .iter()
@@ -37,7 +37,10 @@ pub(crate) fn plan(messages: &[Arc<Message>], keep_tokens: u64, room: Option<u64
     let cut = first_kept(&messages[start..], keep_tokens) + start;
     let summarised: Vec<Arc<Message>> = without_system(&messages[start..cut]);
     let kept = &messages[cut..];
-    let Some(room) = room.filter(|&room| tokens(kept) > room) else {
+    let Some(target) = room
+        .filter(|&room| tokens(kept) > room / 4 * 3)
+        .map(|room| room / 2)
+    else {
         // A summary of nothing but the last summary would gain nothing.
         let has_more = summarised.iter().any(|message| !is_summary(message));
         return has_more.then_some(Plan {
@@ -45,14 +48,15 @@ pub(crate) fn plan(messages: &[Arc<Message>], keep_tokens: u64, room: Option<u64
             tail: Tail::Kept(cut),
         });
     };
-    let shrunk = shrink(kept, room);
-    if tokens(&shrunk) <= room {
+    let shrunk = shrink(kept, target);
+    if tokens(&shrunk) <= target {
         return Some(Plan {
             summarised,
             tail: Tail::Rewritten(owned(&shrunk)),
         });
     }
-    let boundary = last_rounds(&shrunk, room / 2);
+    let prompt = message_tokens(&shrunk[0]);
+    let boundary = last_rounds(&shrunk, target.saturating_sub(prompt));
     let mut summarised = summarised;
     summarised.extend(without_system(&kept[1..boundary.max(1)]));
     let mut tail = owned(&shrunk[..1]);

@@ -162,6 +162,8 @@ pub(super) fn call_ids<'a>(
         .collect()
 }
 
+type Opened = Result<Box<dyn ProtocolStream>, ProviderError>;
+
 /// What a stream gave, or what came first.
 enum Step<T> {
     Ready(T),
@@ -197,11 +199,8 @@ impl<'a> Watch<'a> {
 
     async fn open(
         &mut self,
-        open: Pin<
-            Box<dyn Future<Output = Result<Box<dyn ProtocolStream>, ProviderError>> + Send + '_>,
-        >,
-    ) -> Step<Result<Box<dyn ProtocolStream>, ProviderError>> {
-        let mut open = open;
+        mut open: Pin<Box<dyn Future<Output = Opened> + Send + '_>>,
+    ) -> Step<Opened> {
         let limit = self.limits.connect;
         let mut connect = limit.map(|limit| Box::pin(tokio::time::sleep(limit)));
         std::future::poll_fn(|cx| {

@@ -105,6 +105,7 @@ impl Drive {
         room: Option<u64>,
     ) -> Result<Compacted, TurnError> {
         let conversation = self.agent.conversation();
+        let room = room.map(|room| room.saturating_sub(self.fixed_tokens()));
         let keep = KEEP_TOKENS
             .min(size / 4)
             .min(room.map_or(u64::MAX, |room| room / 4));
@@ -134,6 +135,13 @@ impl Drive {
             })
             .await;
         result
+    }
+
+    /// What no compaction makes smaller: the system prompt and messages, and the tools.
+    fn fixed_tokens(&self) -> u64 {
+        let conversation = self.agent.conversation();
+        let system = conversation.system_messages().cloned().collect();
+        self.estimate(&Conversation::from_parts(system, None))
     }
 
     async fn carry_out(

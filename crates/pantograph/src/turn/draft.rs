@@ -269,8 +269,8 @@ impl Draft {
     pub(super) fn finish(self, stop: StopReason) -> Answer {
         let mut cut = HashSet::new();
         for block in &self.blocks {
-            if let Kind::Call { id, .. } = &block.kind
-                && !block.ended
+            if let Kind::Call { id, input, .. } = &block.kind
+                && (!block.ended || stop == StopReason::Limit && is_cut(input))
             {
                 cut.insert(Arc::clone(id));
             }
@@ -326,6 +326,12 @@ impl Draft {
             cut: HashSet::new(),
         })
     }
+}
+
+/// Whether JSON text ends before its value does. Some protocols end a block that was cut.
+fn is_cut(input: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(input).is_err_and(|error| error.is_eof())
+        && !input.trim().is_empty()
 }
 
 fn new_thinking() -> Kind {

@@ -1,8 +1,12 @@
 //! The invariants of the turn loop, over random scripts, faults and cancels.
 //!
-//! 1. every call has exactly one result; 2. one `settled`, the last; 3. cancelling ends a turn in
-//! bounded time; 4. what a request shows is stored; 5. what a failed attempt said is nowhere;
-//! 6. undeclared tools never run; 7. results are capped.
+//! - every call has exactly one result;
+//! - there is one `settled`, the last;
+//! - cancelling ends a turn in bounded time;
+//! - what a request shows is stored;
+//! - what a failed attempt said is nowhere;
+//! - undeclared tools never run;
+//! - results are capped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,16 +117,18 @@ struct Case {
     dropped: bool,
 }
 
+const INPUTS: [&str; 7] = [
+    "{}",
+    "",
+    "null",
+    r#"{"key":"value"}"#,
+    r#"{"key":"#,
+    "[1]",
+    r#"{"key":"\ud83d"}"#,
+];
+
 fn part() -> impl Strategy<Value = Part> {
-    let inputs = prop_oneof![
-        Just("{}"),
-        Just(""),
-        Just("null"),
-        Just(r#"{"key":"value"}"#),
-        Just(r#"{"key":"#),
-        Just("[1]"),
-        Just(r#"{"key":"\ud83d"}"#),
-    ];
+    let inputs = prop::sample::select(INPUTS.as_slice());
     prop_oneof![
         (1_u8..5).prop_map(Part::Text),
         any::<bool>().prop_map(|signed| Part::Thinking { signed }),
@@ -191,7 +197,7 @@ fn step(answer: &Answer) -> Step {
                     .copied()
                     .unwrap_or_else(|| ["undeclared", "unknown"][tool - TOOLS.len()]);
                 // The same id in every answer: the agent must make them differ.
-                step.then(Call::with_raw_input(name, *input).id("same"))
+                step.then(Call::with_raw_input(name, *input).id("same").chunks(3))
             }
         };
     }
@@ -275,10 +281,25 @@ async fn check(case: Case) {
     // What is stored is what is remembered.
     let stored = store.tree().conversation();
     assert_eq!(stored.messages(), agent.conversation().messages());
-    for message in stored.messages() {
+    let mut messages = stored.messages().iter().peekable();
+    while let Some(message) = messages.next() {
+        let calls: Vec<_> = message.tool_calls().map(|call| &call.id).collect();
+        if !calls.is_empty() {
+            let results = messages.next().expect("results follow their calls");
+            let answered: Vec<_> = results.tool_results().map(|result| &result.call).collect();
+            assert_eq!(calls, answered);
+            assert!(
+                results
+                    .tool_results()
+                    .all(|result| result.output().len() <= MAX_RESULT)
+            );
+        }
+        let cancelled = message.stop == Some(StopReason::Cancelled);
         for block in &message.blocks {
-            if let Block::ToolResult(result) = block {
-                assert!(result.output().len() <= MAX_RESULT);
+            match block {
+                Block::Thinking { signature, .. } => assert!(signature.is_some() || !cancelled),
+                Block::ToolCall(call) => assert!(INPUTS.contains(&&*call.input)),
+                _ => {}
             }
         }
     }
@@ -318,7 +339,7 @@ async fn check(case: Case) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("CASES").map_or(300, |n| n.parse().unwrap()),
+        cases: 300,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

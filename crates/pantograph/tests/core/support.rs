@@ -92,7 +92,6 @@ fn line(message: &Message) -> String {
             Block::Attachment(attachment) => format!("(attachment) {}", attachment.media_type),
             Block::Opaque { raw } => format!("(opaque) {}", raw.as_str()),
             Block::Summary { text } => format!("(summary) {text}"),
-            _ => "(?)".to_owned(),
         };
         let stop = message
             .stop
@@ -198,23 +197,23 @@ impl SessionStore for MemoryStore {
         _id: SessionId,
         _options: &LoadOptions,
     ) -> Result<Vec<Message>, SessionError> {
-        unimplemented!("not needed here")
+        unreachable!("not needed here")
     }
 
     async fn list(&self) -> Result<Vec<SessionInfo>, SessionError> {
-        unimplemented!("not needed here")
+        unreachable!("not needed here")
     }
 
     async fn list_bounded(&self, _limit: usize) -> Result<Vec<SessionInfo>, SessionError> {
-        unimplemented!("not needed here")
+        unreachable!("not needed here")
     }
 
     async fn resolve(&self, _id_or_prefix: &str) -> Result<SessionId, SessionError> {
-        unimplemented!("not needed here")
+        unreachable!("not needed here")
     }
 
     async fn latest(&self) -> Result<Option<SessionId>, SessionError> {
-        unimplemented!("not needed here")
+        unreachable!("not needed here")
     }
 }
 
@@ -242,5 +241,13 @@ impl Protocol for Durable {
             assert_eq!(stored.head(), request.conversation.head());
         }
         self.inner.open(request).await
+    }
+
+    fn reset_context(&self, context: &str) {
+        self.inner.reset_context(context);
+    }
+
+    fn release_context(&self, context: &str) {
+        self.inner.release_context(context);
     }
 }

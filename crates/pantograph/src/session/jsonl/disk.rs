@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::io::Errno;
 
 use crate::session::SessionError;
 
@@ -66,9 +67,9 @@ pub(super) fn open_file(path: &Path, access: Access) -> io::Result<File> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(|error| {
-            // A link in a session's place is none of ours, as if nothing were there.
-            match rustix::io::Errno::from_io_error(&error) {
-                Some(rustix::io::Errno::LOOP) => io::ErrorKind::NotFound.into(),
+            // A link or a directory in a session's place is none of ours: as if nothing were there.
+            match Errno::from_io_error(&error) {
+                Some(Errno::LOOP | Errno::ISDIR) => io::ErrorKind::NotFound.into(),
                 _ => error,
             }
         })?;
@@ -92,7 +93,7 @@ pub(super) enum Access {
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Some file systems cannot; a link is refused too if the name is taken.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             std::fs::hard_link(from, to)?;
             std::fs::remove_file(from)
         }
