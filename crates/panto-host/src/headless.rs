@@ -115,7 +115,7 @@ pub struct Run {
 
 /// Shows what a session does until it is idle, or closed.
 ///
-/// `events` must have been taken before anything was submitted. If the output fails, the session
+/// Something must have been submitted, and `events` taken before that. If the output fails, the session
 /// is interrupted, and the rest of its events are read but not shown.
 pub async fn follow(
     handle: &SessionHandle,

@@ -30,6 +30,7 @@ pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
 pub(crate) struct Ended {
     result: RunResult,
     failure: Option<Failure>,
+    exit: Exit,
 }
 
 impl Ended {
@@ -37,6 +38,7 @@ impl Ended {
     pub(crate) fn early(failure: Failure) -> Self {
         Self {
             result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
+            exit: failure.exit,
             failure: Some(failure),
         }
     }
@@ -45,17 +47,14 @@ impl Ended {
 /// Shows the end of a run; gives what the process ends with.
 pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
     let written = output.finish(&ended.result);
-    let exit = match &ended.failure {
-        Some(failure) => streams::report(failure),
-        None if ended.result.exit_code == Exit::Interrupted.code() => Exit::Interrupted,
-        None if ended.result.exit_code == Exit::Terminated.code() => Exit::Terminated,
-        None => Exit::Done,
-    };
+    if let Some(failure) = &ended.failure {
+        streams::report(failure);
+    }
     match written {
-        Err(error) if exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if ended.exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
             streams::report(&Failure::output(error))
         }
-        _ => exit,
+        _ => ended.exit,
     }
 }
 
@@ -167,6 +166,9 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         .outcome
         .as_ref()
         .and_then(|outcome| outcome.error.clone());
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let reader_is_gone = run.output_error.as_ref().is_some_and(is_gone);
+    let output_error = run.output_error.filter(|error| !is_gone(error));
     let (status, failure, exit) = match (stop, turn_error) {
         (_, Some(error)) => {
             let failure = failure::of_turn(&error, &info.model);
@@ -176,20 +178,16 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         (Some(StopReason::Failed), None) => {
             failed("internal", "the turn failed without saying why")
         }
-        (Some(StopReason::Cancelled) | None, None) => match (run.output_error, signal) {
-            (_, Some(exit)) => (RunStatus::Cancelled, None, exit),
+        _ if output_error.is_some() => {
+            let failure = output_error.map(Failure::output);
+            (RunStatus::Failed, failure, Exit::TurnFailed)
+        }
+        (Some(StopReason::Cancelled) | None, None) => match signal {
+            Some(exit) => (RunStatus::Cancelled, None, exit),
             // Whoever read the output has seen enough.
-            (Some(error), None) if error.kind() == io::ErrorKind::BrokenPipe => {
-                (RunStatus::Cancelled, None, Exit::Done)
-            }
-            (Some(error), None) => {
-                let failure = Failure::output(error);
-                (RunStatus::Failed, Some(failure), Exit::TurnFailed)
-            }
-            (None, None) if stop.is_none() => {
-                failed("internal", "the session ended before the turn did")
-            }
-            (None, None) => (RunStatus::Cancelled, None, Exit::Interrupted),
+            None if reader_is_gone => (RunStatus::Cancelled, None, Exit::Done),
+            None if stop.is_none() => failed("internal", "the session ended before the turn did"),
+            None => (RunStatus::Cancelled, None, Exit::Interrupted),
         },
         (Some(StopReason::Limit), None) => {
             let (_, failure, exit) = failed("limit", "a limit cut the answer");
@@ -219,7 +217,11 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         duration: run.duration,
         exit_code: exit.code(),
     };
-    Ended { result, failure }
+    Ended {
+        result,
+        failure,
+        exit,
+    }
 }
 
 fn failed(kind: &'static str, message: &'static str) -> (RunStatus, Option<Failure>, Exit) {
