@@ -1,5 +1,6 @@
 //! How fast sessions are listed, loaded and appended to. The figures and the machine they were
 //! taken on are in `docs/performance.md`.
+#![allow(clippy::unwrap_used, reason = "benchmarks may unwrap")]
 
 use std::hint::black_box;
 use std::path::Path;
