@@ -1,4 +1,5 @@
 //! The store of sessions as files, through its public face.
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 #[path = "sessions/content.rs"]
 mod content;

@@ -103,8 +103,7 @@ impl SessionStore for FileSystemJsonlStore {
         blocking(move || {
             let file = LockedFile::open(&places.path, id)?
                 .ok_or_else(|| lookup::not_found(&places.directory, &id.to_string()))?;
-            let bytes = read::bytes(file.file(), &places.path)?;
-            let loaded = read::session(&bytes, &places)?;
+            let loaded = read::file(file.file(), &places)?;
             let (session, tree) = FileSession::open(places, file, loaded);
             Ok(OpenSession { session, tree })
         })
@@ -115,8 +114,7 @@ impl SessionStore for FileSystemJsonlStore {
         let places = self.places(id);
         blocking(move || {
             let file = open_to_read(&places)?;
-            let bytes = read::bytes(&file, &places.path)?;
-            Ok(read::session(&bytes, &places)?.tree)
+            Ok(read::file(&file, &places)?.tree)
         })
         .await
     }

@@ -514,7 +514,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Also proves that what is known of a session without reading all of it (its listing, its
     /// messages from the end) is what all of it says.

@@ -26,6 +26,8 @@ pub(super) enum Stored {
 pub(super) struct Attachments {
     directory: PathBuf,
     made_directory: bool,
+    /// Whether lines will name a file whose name may not be durable yet.
+    names_files: bool,
     written: Vec<PathBuf>,
 }
 
@@ -35,6 +37,7 @@ impl Attachments {
         Self {
             directory,
             made_directory: false,
+            names_files: false,
             written: Vec::new(),
         }
     }
@@ -53,13 +56,15 @@ impl Attachments {
             return Ok(Stored::Inline(data));
         }
         let name = hex(&Sha256::digest(&data));
+        // A file that was there already may be of a process that was killed before it synced.
+        self.names_files = true;
         self.write(&name, &data)?;
         Ok(Stored::File(name))
     }
 
     /// Makes the names durable. The bytes are so already.
     pub(super) fn finish(&self) -> Result<(), SessionError> {
-        if self.written.is_empty() {
+        if !self.names_files {
             return Ok(());
         }
         disk::sync_directory(&self.directory)?;

@@ -119,7 +119,7 @@ mod tests {
         insta::assert_snapshot!(names.join("\n"), @r"
         %
         %2E
-        %2E.
+        %2E%2E
         +
         +home+ann+my-app.v2
         +home+ann+%2Bx

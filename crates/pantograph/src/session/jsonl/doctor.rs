@@ -86,7 +86,7 @@ pub fn repair(path: &Path) -> Result<Report, SessionError> {
     }
     let repaired = plan.repaired()?;
     // What cannot be read afterwards must not replace anything.
-    read::session(&repaired, &places)?;
+    read::session(repaired.as_slice(), &places)?;
     report.kept = Some(replace(&places, &repaired)?);
     Ok(report)
 }

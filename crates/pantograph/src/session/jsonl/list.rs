@@ -21,23 +21,44 @@ use crate::session::{Header, Record, SessionError, SessionInfo};
 pub(super) fn list(directory: &Path, limit: usize) -> Result<Vec<SessionInfo>, SessionError> {
     let ids = lookup::ids(directory)?;
     if limit >= ids.len() {
-        let mut infos: Vec<SessionInfo> = ids
-            .into_iter()
-            .filter_map(|id| readable(id, describe(&Places::new(directory, id))))
-            .collect();
+        let mut infos = each(&ids, |id| describe(&Places::new(directory, id)));
         infos.sort_by_key(|info| Reverse((info.modified, info.id)));
         return Ok(infos);
     }
-    let mut times: Vec<(Timestamp, SessionId)> = ids
-        .into_iter()
-        .filter_map(|id| readable(id, modified(&Places::new(directory, id))))
-        .collect();
+    let mut times = each(&ids, |id| modified(&Places::new(directory, id)));
     times.sort_unstable_by_key(|&time| Reverse(time));
     Ok(times
         .into_iter()
         .filter_map(|(_, id)| readable(id, describe(&Places::new(directory, id))))
         .take(limit)
         .collect())
+}
+
+/// Reads every session that can be read, on as many threads as pay: most of the time goes into
+/// system calls.
+fn each<T: Send>(
+    ids: &[SessionId],
+    read: impl Fn(SessionId) -> Result<T, SessionError> + Sync,
+) -> Vec<T> {
+    const MAX_THREADS: usize = 4;
+    const IDS_A_THREAD: usize = 256;
+    let read = |&id: &SessionId| readable(id, read(id));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(MAX_THREADS).min(ids.len() / IDS_A_THREAD);
+    if threads < 2 {
+        return ids.iter().filter_map(read).collect();
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = ids
+            .chunks(ids.len().div_ceil(threads))
+            .map(|part| scope.spawn(move || part.iter().filter_map(read).collect::<Vec<T>>()))
+            .collect();
+        let join = |part: std::thread::ScopedJoinHandle<'_, Vec<T>>| match part.join() {
+            Ok(items) => items,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        parts.into_iter().flat_map(join).collect()
+    })
 }
 
 /// Leaves a session out that cannot be read.
@@ -187,8 +208,7 @@ impl Ends {
 
 /// Reads a whole session that another program wrote or changed.
 fn whole_branch(window: &Window, places: &Places) -> Result<Branch, SessionError> {
-    let bytes = read::bytes(window.file(), &places.path)?;
-    let branch = read::session(&bytes, places)?.tree.branch();
+    let branch = read::file(window.file(), places)?.tree.branch();
     let last = |role| branch.iter().rev().filter(move |m| m.role == role);
     Ok(Branch {
         message_count: branch.len() as u64,

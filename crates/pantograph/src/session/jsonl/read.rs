@@ -1,7 +1,7 @@
 //! Reading a whole session.
 
 use std::fs::File;
-use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::decode::{self, Context, HeaderFault};
@@ -22,7 +22,7 @@ pub(super) struct Loaded {
 }
 
 /// A line of a file, without its line break.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RawLine<'a> {
     /// Counted from 1.
     pub(super) number: u64,
@@ -37,6 +37,18 @@ pub(super) struct RawLine<'a> {
 }
 
 impl RawLine<'_> {
+    /// The same line with its contents, which may end in a line break.
+    fn with<'a>(&self, contents: &'a [u8]) -> RawLine<'a> {
+        let content = contents.strip_suffix(b"\n");
+        RawLine {
+            number: self.number,
+            offset: self.offset,
+            bytes: content.unwrap_or(contents),
+            complete: content.is_some(),
+            last: self.last,
+        }
+    }
+
     /// Whether it holds nothing but white space, which means nothing.
     pub(super) fn is_blank(&self) -> bool {
         self.bytes.trim_ascii().is_empty()
@@ -87,6 +99,12 @@ pub(super) fn bytes(mut file: &File, path: &Path) -> Result<Vec<u8>, SessionErro
     read(&mut file).map_err(|source| io_error("read", path, source))
 }
 
+/// Reads a session's file from its beginning, which nobody has read from yet.
+pub(super) fn file(file: &File, places: &Places) -> Result<Loaded, SessionError> {
+    const BLOCK: usize = 256 * 1024;
+    session(BufReader::with_capacity(BLOCK, file), places)
+}
+
 /// Reads the first line.
 pub(super) fn header(line: Option<RawLine<'_>>, places: &Places) -> Result<Header, SessionError> {
     let corrupt = |column, message: &str| SessionError::Corrupt {
@@ -111,27 +129,32 @@ pub(super) fn header(line: Option<RawLine<'_>>, places: &Places) -> Result<Heade
     }
 }
 
-/// Reads a file's contents.
+/// Reads a session from its beginning, line by line, so that the file is never in memory as a whole.
 ///
 /// # Errors
 ///
 /// A line cannot be read, unless it is the last and was cut off.
-pub(super) fn session(bytes: &[u8], places: &Places) -> Result<Loaded, SessionError> {
-    let mut lines = lines(bytes);
-    let header = header(lines.next(), places)?;
+pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loaded, SessionError> {
+    let failed = |source| io_error("read", &places.path, source);
+    let mut buffer = Vec::new();
+    let mut next = RawLine::default();
+    read_line(&mut reader, &mut buffer, &mut next).map_err(failed)?;
+    let first = (!buffer.is_empty()).then(|| next.with(&buffer));
+    let header = header(first, places)?;
     let created = header.created;
     let mut tree = SessionTree::new(header);
     let mut marks = Marks::default();
     let mut previous = None;
-    let mut length = bytes.len() as u64;
-    for line in lines {
+    let mut torn = None;
+    while read_line(&mut reader, &mut buffer, &mut next).map_err(failed)? {
+        let line = next.with(&buffer);
         let context = Context {
             files: &places.files,
             previous: previous.as_ref(),
             created,
         };
         if !line.complete {
-            length = line.offset;
+            torn = Some(line.offset);
             break;
         }
         if line.is_blank() {
@@ -144,7 +167,7 @@ pub(super) fn session(bytes: &[u8], places: &Places) -> Result<Loaded, SessionEr
                 tree.apply(record);
             }
             Ok(None) => {}
-            Err(_) if line.is_torn() => length = line.offset,
+            Err(_) if line.is_torn() => torn = Some(line.offset),
             Err(fault) => {
                 return Err(SessionError::Corrupt {
                     path: places.path.clone(),
@@ -155,7 +178,9 @@ pub(super) fn session(bytes: &[u8], places: &Places) -> Result<Loaded, SessionEr
             }
         }
     }
-    let torn_bytes = bytes.len() as u64 - length;
+    let end = next.offset + buffer.len() as u64;
+    let length = torn.unwrap_or(end);
+    let torn_bytes = end - length;
     if torn_bytes > 0 {
         tree.set_torn_bytes(torn_bytes);
         let path = places.path.display();
@@ -166,6 +191,24 @@ pub(super) fn session(bytes: &[u8], places: &Places) -> Result<Loaded, SessionEr
         marks,
         length,
     })
+}
+
+/// Reads the next line, line break included, into `buffer`; says whether there is one. At the end
+/// the last line stays in `buffer`.
+fn read_line(
+    reader: &mut impl BufRead,
+    buffer: &mut Vec<u8>,
+    line: &mut RawLine<'static>,
+) -> std::io::Result<bool> {
+    if reader.fill_buf()?.is_empty() {
+        return Ok(false);
+    }
+    line.offset += buffer.len() as u64;
+    line.number += 1;
+    buffer.clear();
+    reader.read_until(b'\n', buffer)?;
+    line.last = reader.fill_buf()?.is_empty();
+    Ok(true)
 }
 
 /// The id that later records can name as their parent.

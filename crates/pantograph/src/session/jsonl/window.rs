@@ -1,10 +1,14 @@
 //! Reading parts of a file: a line at an offset, lines from the end.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How much is read at first; a line that is longer takes more, each time twice as much.
+/// A file up to this size is read at once: that costs less than asking for its parts.
+const SMALL_FILE: u64 = 32 * 1024;
+/// How much of a larger one is read at first; a line that is longer takes more, each time twice as
+/// much.
 const FIRST_BLOCK: usize = 8 * 1024;
 const MAX_BLOCK: usize = 1024 * 1024;
 
@@ -32,7 +36,10 @@ impl Window {
     /// Looks at an open file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        let mut start = vec![0; FIRST_BLOCK.min(usize::try_from(length).unwrap_or(usize::MAX))];
+        let mut start = match usize::try_from(length) {
+            Ok(whole) if length <= SMALL_FILE => vec![0; whole],
+            _ => vec![0; FIRST_BLOCK],
+        };
         file.read_exact_at(&mut start, 0)?;
         Ok(Self {
             file,
@@ -48,7 +55,7 @@ impl Window {
 
     /// The line that begins at `offset`; `None` if none begins there.
     pub(super) fn line_at(&self, offset: u64) -> io::Result<Option<OwnedLine>> {
-        if offset >= self.length || (offset > 0 && self.bytes(offset - 1, 1)? != b"\n") {
+        if offset >= self.length || (offset > 0 && *self.bytes(offset - 1, 1)? != *b"\n") {
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -94,17 +101,17 @@ impl Window {
     }
 
     /// At most `length` bytes from `offset` on; fewer at the end of the file.
-    fn bytes(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    fn bytes(&self, offset: u64, length: usize) -> io::Result<Cow<'_, [u8]>> {
         let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let length = length.min(left);
         if let Ok(from) = usize::try_from(offset)
             && let Some(bytes) = self.start.get(from..from + length)
         {
-            return Ok(bytes.to_vec());
+            return Ok(Cow::Borrowed(bytes));
         }
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, offset)?;
-        Ok(bytes)
+        Ok(Cow::Owned(bytes))
     }
 }
 
@@ -144,7 +151,7 @@ impl Backwards<'_> {
             let size = u64::try_from(self.block_size).unwrap_or(u64::MAX);
             let start = self.block_at.saturating_sub(size);
             let length = usize::try_from(self.block_at - start).unwrap_or(usize::MAX);
-            self.block = self.window.bytes(start, length)?;
+            self.block = self.window.bytes(start, length)?.into_owned();
             self.block_at = start;
             self.block_size = (self.block_size * 2).min(MAX_BLOCK);
         }
