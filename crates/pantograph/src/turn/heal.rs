@@ -12,8 +12,11 @@ use crate::message::{Block, Message, Metadata, Role, StopReason, ToolCall, ToolR
 const INTERRUPTED: &str = "The call was interrupted before its result was recorded. \
     It may have had effects: check before you repeat it.";
 
+const LOST: &str = "(The message that stood here was lost.)";
+
 impl Drive {
-    /// Gives every call its one result, right after its message, and drops results without one.
+    /// Gives every call its one result, right after its message, drops results without a call,
+    /// and says where a user message is missing.
     ///
     /// The same conversation heals the same way every time, ids included.
     pub(super) async fn heal(&mut self) -> Result<(), TurnError> {
@@ -23,29 +26,39 @@ impl Drive {
             return Ok(());
         };
         let salt = conversation.head().map_or("", MessageId::as_str).to_owned();
+        let mut keep = start;
+        let mut before = last_speaker(&messages[..start]);
         let mut tail: Vec<Message> = Vec::new();
         let mut rest = messages[start..].iter().peekable();
         while let Some(message) = rest.next() {
             match message.role {
                 // Its call is not here: those that are take their results below.
-                Role::Tool => {}
+                Role::Tool => continue,
                 Role::Assistant => {
-                    tail.push(copy(message, &salt));
+                    if needs_user_before(before) {
+                        tail.push(placeholder(message));
+                    }
+                    if keep == start && tail.is_empty() && Arc::ptr_eq(message, &messages[start]) {
+                        keep += 1;
+                    } else {
+                        tail.push(copy(message, &salt));
+                    }
                     let calls: Vec<&ToolCall> = message.tool_calls().collect();
                     if !calls.is_empty() {
                         let results = rest.next_if(|next| next.role == Role::Tool);
                         let healed = self.healed(message, &calls, results).await;
                         tail.push(healed);
+                        before = Some(Role::Tool);
+                        continue;
                     }
                 }
-                Role::System | Role::User => tail.push(copy(message, &salt)),
+                Role::System => {
+                    tail.push(copy(message, &salt));
+                    continue;
+                }
+                Role::User => tail.push(copy(message, &salt)),
             }
-        }
-        // The first message is an assistant message that stays as it is, unless it is an orphan.
-        let mut keep = start;
-        if messages[start].role == Role::Assistant {
-            keep += 1;
-            tail.remove(0);
+            before = Some(message.role);
         }
         if keep == messages.len() && tail.len() == 1 {
             let mut message = tail.remove(0);
@@ -113,13 +126,20 @@ impl Drive {
 }
 
 /// The position of the first message that is not as providers want it: an assistant message
-/// whose calls are not answered exactly once by the next message, or results without calls.
+/// that no user or tool message comes before, or whose calls are not answered exactly once by
+/// the next message; or results without calls.
 fn first_broken(messages: &[Arc<Message>]) -> Option<usize> {
+    let mut before = None;
     let mut position = 0;
     while position < messages.len() {
         let message = &messages[position];
         match message.role {
+            Role::System => {
+                position += 1;
+                continue;
+            }
             Role::Tool => return Some(position),
+            Role::Assistant if needs_user_before(before) => return Some(position),
             Role::Assistant if message.tool_calls().next().is_some() => {
                 let answered = messages.get(position + 1).is_some_and(|next| {
                     next.role == Role::Tool
@@ -133,9 +153,39 @@ fn first_broken(messages: &[Arc<Message>]) -> Option<usize> {
                 }
                 position += 1;
             }
-            _ => {}
+            Role::Assistant | Role::User => {}
         }
+        before = Some(messages[position].role);
         position += 1;
     }
     None
+}
+
+/// Who spoke last; system messages do not count.
+fn last_speaker(messages: &[Arc<Message>]) -> Option<Role> {
+    messages
+        .iter()
+        .rev()
+        .map(|message| message.role)
+        .find(|role| *role != Role::System)
+}
+
+/// Whether providers want a user message between `before` and an assistant message.
+fn needs_user_before(before: Option<Role>) -> bool {
+    matches!(before, None | Some(Role::Assistant))
+}
+
+/// Stands where a user message was lost, as a repaired session may have it.
+fn placeholder(answer: &Message) -> Message {
+    Message {
+        id: answer.id.derived("lost"),
+        parent: None,
+        at: answer.at,
+        role: Role::User,
+        blocks: vec![Block::text(LOST)],
+        metadata: Metadata::new(),
+        origin: None,
+        usage: None,
+        stop: None,
+    }
 }

@@ -132,6 +132,30 @@ async fn a_break_in_the_middle_is_mended_and_what_follows_stays() {
 }
 
 #[tokio::test]
+async fn a_user_message_that_is_missing_is_stood_in_for() {
+    let store = stored(vec![
+        (Role::System, vec![Block::text("be brief")]),
+        (Role::Assistant, vec![Block::text("hello to you too")]),
+        (Role::User, vec![Block::text("and now?")]),
+        (Role::Assistant, vec![Block::text("now this")]),
+        (Role::Assistant, vec![call("a")]),
+    ])
+    .await;
+    insta::assert_snapshot!(healed(&store).await, @r"
+    system: be brief
+    user: (The message that stood here was lost.)
+    assistant: hello to you too
+    user: and now?
+    assistant: now this
+    user: (The message that stood here was lost.)
+    assistant: (calls) deploy {}
+    tool: (Error) The call was interrupted before its result was recorded. It may have had effects: check before you repeat it.
+    user: go on
+    assistant [end]: on it goes
+    ");
+}
+
+#[tokio::test]
 async fn the_same_session_heals_the_same_way_every_time() {
     let messages = || {
         vec![
