@@ -77,5 +77,41 @@ fn text_deltas(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, text_deltas);
+/// A thousand turns at once on one thread, none with a task or thread of its own.
+fn thousand_agents(c: &mut Criterion) {
+    const AGENTS: usize = 1_000;
+    const DELTAS: u32 = 100;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let mut group = c.benchmark_group("turn");
+    group.sample_size(20);
+    group.throughput(Throughput::Elements(AGENTS as u64 * u64::from(DELTAS)));
+    group.bench_function("deltas of 1,000 agents at once", |b| {
+        b.iter_batched(
+            || (0..AGENTS).map(|_| agent(DELTAS)).collect::<Vec<_>>(),
+            |agents| {
+                runtime.block_on(async {
+                    let mut turns: Vec<_> = agents
+                        .iter()
+                        .map(|agent| agent.run("go").expect("an idle agent"))
+                        .collect();
+                    // One event of each in turn, until all have settled.
+                    let mut live = true;
+                    while live {
+                        live = false;
+                        for turn in &mut turns {
+                            live |= black_box(turn.next().await).is_some();
+                        }
+                    }
+                });
+            },
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, text_deltas, thousand_agents);
 criterion_main!(benches);
