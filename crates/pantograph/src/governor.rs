@@ -11,7 +11,8 @@ use tokio::time::Instant;
 ///
 /// After a rate limit or an overload no attempt starts before the time that the provider asked
 /// for. Then one attempt goes first; each that gets an answer doubles how many may be under way,
-/// until the brake is off. So sixteen agents make one probe and not sixteen retry storms.
+/// until the brake is off. So sixteen agents make one probe and not sixteen retry storms. An
+/// attempt that is neither answered nor refused for a while holds nobody up.
 #[derive(Debug, Default)]
 pub struct Governor {
     state: Mutex<State>,
@@ -24,10 +25,15 @@ struct State {
     /// How many attempts may be under way; `None` while the brake is off.
     limit: Option<usize>,
     under_way: usize,
+    /// When the limit let an attempt through last.
+    admitted: Option<Instant>,
 }
 
 /// Above this many attempts at once the brake is taken off.
 const FREE: usize = 64;
+
+/// Refusals come fast: after so long without one, another attempt may join.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Governor {
     /// Waits until an attempt may start.
@@ -37,29 +43,14 @@ impl Governor {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let wait_until = {
-                let mut state = self.state.lock();
-                let now = Instant::now();
-                match state.not_before {
-                    Some(time) if time > now => Some(time),
-                    _ => {
-                        state.not_before = None;
-                        if state.limit.is_none_or(|limit| state.under_way < limit) {
-                            state.under_way += 1;
-                            return Permit {
-                                governor: Arc::clone(self),
-                            };
-                        }
-                        None
-                    }
-                }
+            let Err(wait_until) = self.state.lock().admit(Instant::now()) else {
+                return Permit {
+                    governor: Arc::clone(self),
+                };
             };
-            match wait_until {
-                Some(time) => tokio::select! {
-                    () = tokio::time::sleep_until(time) => {}
-                    () = changed => {}
-                },
-                None => changed.await,
+            tokio::select! {
+                () = tokio::time::sleep_until(wait_until) => {}
+                () = changed => {}
             }
         }
     }
@@ -79,6 +70,25 @@ impl Governor {
         self.state.lock().not_before.map_or(Duration::ZERO, |time| {
             time.saturating_duration_since(Instant::now())
         })
+    }
+}
+
+impl State {
+    /// Lets one attempt through, or says when to ask again.
+    fn admit(&mut self, now: Instant) -> Result<(), Instant> {
+        if let Some(time) = self.not_before.filter(|time| *time > now) {
+            return Err(time);
+        }
+        self.not_before = None;
+        if let Some(limit) = self.limit {
+            let patient_until = self.admitted.map_or(now, |time| time + PATIENCE);
+            if self.under_way >= limit && patient_until > now {
+                return Err(patient_until);
+            }
+            self.admitted = Some(now);
+        }
+        self.under_way += 1;
+        Ok(())
     }
 }
 
@@ -126,6 +136,16 @@ mod tests {
         assert!(futures_util::poll!(fourth.as_mut()).is_pending());
         drop(second);
         fourth.await.answered();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_probe_holds_nobody_up_for_long() {
+        let governor = Arc::new(Governor::default());
+        governor.slow(Duration::from_secs(1));
+        let _probe = governor.admit().await;
+        let start = Instant::now();
+        let _second = governor.admit().await;
+        assert_eq!(start.elapsed(), PATIENCE);
     }
 
     #[tokio::test(start_paused = true)]

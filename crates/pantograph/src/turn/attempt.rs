@@ -69,12 +69,16 @@ impl Drive {
                 visibility.push(&self.emitter, Event::AttemptDiscarded { error });
             }
             retry += 1;
-            let Some(delay) = model.retry.delay(retry, &error, self.rng.f64()) else {
+            let delay = model.retry.delay(retry, &error, self.rng.f64());
+            if matches!(error.class, ErrorClass::RateLimit | ErrorClass::Overloaded)
+                && let Some(pause) = delay.or(error.retry_after)
+                && pause <= model.retry.max_retry_after
+            {
+                model.governor.slow(pause);
+            }
+            let Some(delay) = delay else {
                 return Asked::Failed(error);
             };
-            if matches!(error.class, ErrorClass::RateLimit | ErrorClass::Overloaded) {
-                model.governor.slow(delay);
-            }
             let max_retries = model.retry.max_retries;
             self.emitter
                 .emit(Event::Retry {
