@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, Stream};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tracing::Instrument;
 
 use crate::agent::{Agent, Prompt, WriterGuard};
 use crate::cancel::Cancel;
@@ -60,6 +61,12 @@ impl Turn {
         let events = Arc::new(EventQueue::default());
         *agent.shared.live.lock() = Some(cancel.clone());
         let emitter = Emitter(Arc::clone(&events));
+        let span = tracing::debug_span!(
+            "turn",
+            turn = %id,
+            agent = %agent.shared.id,
+            session = %agent.shared.session_id,
+        );
         let drive = drive::Drive::new(agent.clone(), writer, id, cancel.clone(), emitter);
         Self {
             agent,
@@ -68,7 +75,7 @@ impl Turn {
             grace,
             events,
             begun: false,
-            work: Some(Box::pin(drive.settle(opening))),
+            work: Some(Box::pin(drive.settle(opening).instrument(span))),
             runtime: Handle::try_current().ok(),
         }
     }

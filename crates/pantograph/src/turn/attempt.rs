@@ -64,6 +64,13 @@ impl Drive {
                 Attempt::Cancelled => return Asked::Cancelled(draft.interrupted()),
                 Attempt::Failed(error) => error,
             };
+            tracing::debug!(
+                retry,
+                class = error.class.as_str(),
+                status = error.status,
+                request_id = error.request_id,
+                "an attempt failed"
+            );
             if draft.has_begun() {
                 let error = error.clone();
                 visibility.push(&self.emitter, Event::AttemptDiscarded { error });

@@ -69,7 +69,8 @@ impl Drive {
         }
         let batch_id = BatchId::new(self.agent.shared.clock.fresh_id());
         let positions: Vec<usize> = runnable.iter().map(|(position, _)| *position).collect();
-        let (replies, updates) = replies(runnable.len());
+        let count = runnable.len();
+        let (replies, updates) = replies(count);
         let pending = runnable
             .into_iter()
             .zip(replies)
@@ -87,6 +88,7 @@ impl Drive {
                 batch_id,
             });
         }
+        tracing::debug!(batch = %batch_id, calls = count, "tools start");
         self.emitter.pause().await;
         let batch = ToolBatch {
             id: batch_id,

@@ -85,6 +85,12 @@ impl Drive {
             Ok(Ended::ToolCalls(calls)) => (StopReason::ToolCalls, None, calls),
             Err(error) => (StopReason::Failed, Some(error), Vec::new()),
         };
+        tracing::debug!(
+            stop = stop.as_str(),
+            error = error.as_ref().map(TurnError::kind),
+            requests = self.usage.requests,
+            "settled"
+        );
         let returned = if self.cancel.is_asked() {
             shared.queue.lock().interrupt()
         } else {
