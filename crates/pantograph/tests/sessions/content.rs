@@ -141,7 +141,7 @@ async fn metadata_that_could_not_be_read_again_is_refused() {
     let error = session.append(vec![record]).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the session store failed: metadata is nested deeper than 100 levels"
+        "the session store refuses this: metadata is nested deeper than 100 levels"
     );
     session.append(exchange(1)).await.unwrap();
     assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
@@ -221,6 +221,55 @@ async fn a_large_attachment_is_stored_once_beside_the_session() {
         .await
         .unwrap();
     assert_eq!(store.load(id(1)).await.unwrap().branch().len(), 4);
+}
+
+#[tokio::test]
+async fn an_unreadable_attachment_is_refused_and_the_session_goes_on() {
+    let (directory, store) = store();
+    let mut session = session(&store, 1, 1).await;
+    let missing = Attachment::from_file("image/png", directory.path().join("gone.png"));
+    let mut shown = message("t", Some("a0"), Role::Tool, "");
+    shown.blocks = vec![Block::ToolResult(ToolResult {
+        call: "call".into(),
+        status: ToolStatus::Ok,
+        content: vec![ToolContent::Attachment(missing.clone())],
+    })];
+    let mut asked = message("x", Some("a0"), Role::User, "");
+    asked.blocks.push(Block::Attachment(missing));
+    for refused in [shown, asked] {
+        let before = record("before", Some("a0"), Role::User, "not taken either");
+        let error = session
+            .append(vec![before, Record::Message(refused)])
+            .await
+            .unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(crate::support::text(&error, directory.path()), @"the session store refuses this: could not read the attachment `DIR/gone.png`: No such file or directory (os error 2)");
+        }
+    }
+    session.append(exchange(1)).await.unwrap();
+    assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
+}
+
+#[tokio::test]
+async fn what_an_attachment_holds_is_taken_with_its_record() {
+    let (directory, store) = store();
+    let file = directory.path().join("small.png");
+    std::fs::write(&file, "pixels").unwrap();
+    let mut session = store.create(header(1)).await.unwrap();
+    let mut asked = message("u", None, Role::User, "");
+    asked.blocks = vec![Block::Attachment(Attachment::from_file("image/png", &file))];
+    session.append(vec![Record::Message(asked)]).await.unwrap();
+    // Nothing is on disk yet, and the file need not stay.
+    std::fs::remove_file(&file).unwrap();
+    session
+        .append(vec![record("a", Some("u"), Role::Assistant, "seen")])
+        .await
+        .unwrap();
+    let Block::Attachment(stored) = store.load(id(1)).await.unwrap().branch()[0].blocks[0].clone()
+    else {
+        panic!("expected an attachment");
+    };
+    assert_eq!(&*stored.bytes().unwrap(), b"pixels");
 }
 
 #[tokio::test]

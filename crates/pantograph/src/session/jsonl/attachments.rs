@@ -9,10 +9,60 @@ use sha2::{Digest, Sha256};
 use super::directory::hex;
 use super::disk::{self, io_error};
 use crate::attachment::Attachment;
-use crate::session::SessionError;
+use crate::message::{Block, ToolContent};
+use crate::session::{Record, SessionError};
 
 /// Attachments up to this size stand in the line itself.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// Reads what a record's attachments refer to, so that storing them can fail for the store's
+/// reasons alone. What lies in `directory` already is stored by its name.
+///
+/// # Errors
+///
+/// [`SessionError::Refused`] if one cannot be read.
+pub(super) fn resolve(record: &mut Record, directory: &Path) -> Result<(), SessionError> {
+    let Record::Message(message) = record else {
+        return Ok(());
+    };
+    for block in &mut message.blocks {
+        match block {
+            Block::Attachment(attachment) => load(attachment, directory)?,
+            Block::ToolResult(result) => {
+                for part in &mut result.content {
+                    if let ToolContent::Attachment(attachment) = part {
+                        load(attachment, directory)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn load(attachment: &mut Attachment, directory: &Path) -> Result<(), SessionError> {
+    let Some(path) = attachment.path() else {
+        return Ok(());
+    };
+    if stored_name(path, directory).is_some() {
+        return Ok(());
+    }
+    let data = attachment.bytes().map_err(|error| SessionError::Refused {
+        reason: format!(
+            "could not read the attachment `{}`: {error}",
+            path.display()
+        ),
+    })?;
+    *attachment = Attachment::new(std::mem::take(&mut attachment.media_type), data);
+    Ok(())
+}
+
+/// The name of a file that this session holds already.
+fn stored_name<'a>(path: &'a Path, directory: &Path) -> Option<&'a str> {
+    let name = path.file_name()?.to_str()?;
+    (path.parent() == Some(directory) && is_name(name)).then_some(name)
+}
 
 /// Where an attachment's bytes went.
 pub(super) enum Stored {
@@ -42,10 +92,11 @@ impl Attachments {
         }
     }
 
-    /// Stores an attachment if it is large and not there yet.
+    /// Stores an attachment, which [`resolve`] has read, if it is large and not there yet.
     pub(super) fn store(&mut self, attachment: &Attachment) -> Result<Stored, SessionError> {
-        if let Some(name) = self.name_of(attachment.path()) {
-            return Ok(Stored::File(name));
+        let stored = attachment.path();
+        if let Some(name) = stored.and_then(|path| stored_name(path, &self.directory)) {
+            return Ok(Stored::File(name.to_owned()));
         }
         let data = attachment.bytes().map_err(|source| SessionError::Io {
             action: "read the attachment",
@@ -82,14 +133,6 @@ impl Attachments {
         if self.made_directory {
             let _ = std::fs::remove_dir(&self.directory);
         }
-    }
-
-    /// The name of a file that this session holds already.
-    fn name_of(&self, path: Option<&Path>) -> Option<String> {
-        let path = path?;
-        let name = path.file_name()?.to_str()?;
-        let ours = path.parent() == Some(&self.directory) && is_name(name);
-        ours.then(|| name.to_owned())
     }
 
     fn write(&mut self, name: &str, data: &[u8]) -> Result<(), SessionError> {
