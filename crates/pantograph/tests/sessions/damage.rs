@@ -77,18 +77,49 @@ async fn a_file_cut_at_any_byte_goes_on() {
 }
 
 #[tokio::test]
-async fn a_last_line_of_garbage_is_torn_too() {
+async fn an_end_that_was_never_written_is_torn_too() {
     let (_directory, store) = store();
     drop(session(&store, 1, 1).await);
     let path = store.path(id(1));
     let whole = std::fs::read(&path).unwrap();
-    for tail in ["\0\0\0\0", "{\"type\":\"mess\n", "\0\0\n"] {
+    for tail in ["\0\0\0\0", "{\"type\":\"mess", "\0\0\n"] {
         std::fs::write(&path, [&whole, tail.as_bytes()].concat()).unwrap();
         let mut open = store.open(id(1)).await.unwrap();
         assert_eq!(open.tree.torn_bytes(), tail.len() as u64);
         open.session.append(exchange(1)).await.unwrap();
         assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
     }
+}
+
+#[tokio::test]
+async fn a_whole_last_line_with_a_bad_byte_is_not_dropped() {
+    let (directory, store) = store();
+    drop(session(&store, 1, 1).await);
+    let path = store.path(id(1));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(6).position(|part| part == b"answer").unwrap();
+    bytes[at] = 0xff;
+    std::fs::write(&path, &bytes).unwrap();
+    let from_end = LoadOptions {
+        from_end: true,
+        ..LoadOptions::default()
+    };
+    let errors = [
+        store.load(id(1)).await.map(|_| ()),
+        store.open(id(1)).await.map(|_| ()),
+        store.load_messages(id(1), &from_end).await.map(|_| ()),
+        store
+            .load_messages(id(1), &LoadOptions::default())
+            .await
+            .map(|_| ()),
+    ];
+    let mut texts = errors
+        .map(|e| text(&e.unwrap_err(), directory.path()))
+        .to_vec();
+    texts.dedup();
+    insta::assert_snapshot!(texts.join("\n"), @"`DIR/sessions/0198c0de-0000-7000-8000-000000000001.jsonl`, line 3, column 159: invalid unicode code point");
+    assert_eq!(store.list().await.unwrap(), []);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
 
 #[tokio::test]

@@ -143,8 +143,14 @@ impl Ends {
             if raw.is_torn() || raw.is_blank() {
                 continue;
             }
-            let Ok(Some(outline)) = Outline::read(raw.bytes) else {
-                continue;
+            let outline = match Outline::read(raw.bytes) {
+                Ok(Some(outline)) => outline,
+                Ok(None) => continue,
+                // Whoever loads the session fails there, too, and knows which line it is.
+                Err(_) => {
+                    read::file(window.file(), places)?;
+                    continue;
+                }
             };
             let written = outline.at.as_ref().and_then(|at| decode::time(&at.0).ok());
             let mark = outline.mark();

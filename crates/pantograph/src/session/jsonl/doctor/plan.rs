@@ -146,7 +146,7 @@ impl<'a> Plan<'a> {
     }
 
     fn line(&mut self, line: RawLine<'a>) {
-        if !line.complete || line.is_torn() {
+        if line.is_torn() {
             let what = format!("the last record was cut off ({} bytes)", line.bytes.len());
             return self.problem(line.number, 1, what, "it is left out".to_owned());
         }
