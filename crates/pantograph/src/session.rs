@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use crate::ids::SessionId;
 use crate::message::{Message, Metadata, Role};
 
+pub(crate) use jsonl::read_stored;
 pub use jsonl::{FileSystemJsonlStore, directory_name, doctor};
 pub use null::NullStore;
 pub use record::{Compaction, Header, Record};

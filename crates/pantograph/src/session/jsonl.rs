@@ -34,6 +34,7 @@ use super::{
 use crate::ids::SessionId;
 use crate::message::Message;
 
+pub(crate) use attachments::read as read_stored;
 pub use directory::directory_name;
 
 /// A directory of sessions, each a file `<id>.jsonl`.

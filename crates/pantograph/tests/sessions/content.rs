@@ -286,6 +286,57 @@ async fn an_attachment_never_leads_out_of_its_directory() {
 }
 
 #[tokio::test]
+async fn a_stored_attachment_is_never_read_or_written_through_a_link() {
+    let (directory, store) = store();
+    let large = Attachment::new("image/png", vec![1; 100_000]);
+    let mut asked = message("u", None, Role::User, "");
+    asked.blocks = vec![Block::Attachment(large.clone())];
+    let mut session = store.create(header(1)).await.unwrap();
+    session
+        .append(vec![
+            Record::Message(asked.clone()),
+            record("a", Some("u"), Role::Assistant, "seen"),
+        ])
+        .await
+        .unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    let Block::Attachment(stored) = &tree.branch()[0].blocks[0] else {
+        panic!("expected an attachment");
+    };
+    let path = stored.path().unwrap();
+    let files = path.parent().unwrap();
+    let elsewhere = directory.path().join("elsewhere");
+    std::fs::rename(files, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, files).unwrap();
+    let by_directory = stored.bytes().unwrap_err();
+    asked.id = MessageId::new("v");
+    let written = session
+        .append(vec![Record::Message(asked)])
+        .await
+        .unwrap_err();
+    insta::assert_snapshot!(
+        crate::support::text(&written, directory.path()).replace(path.file_name().unwrap().to_str().unwrap(), "NAME"),
+        @"could not write the attachment `DIR/sessions/0198c0de-0000-7000-8000-000000000001.files/NAME`: a link stands in the place of its directory");
+    std::fs::remove_file(files).unwrap();
+    std::fs::rename(&elsewhere, files).unwrap();
+    session.append(vec![]).await.unwrap();
+    assert_eq!(stored.bytes().unwrap(), large.bytes().unwrap());
+
+    std::fs::rename(path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, path).unwrap();
+    let by_file = stored.bytes().unwrap_err();
+    std::fs::remove_file(path).unwrap();
+    std::fs::create_dir(path).unwrap();
+    let no_file = stored.bytes().unwrap_err();
+    let errors = [by_directory, by_file, no_file].map(|error| error.to_string());
+    insta::assert_snapshot!(errors.join("\n"), @"
+    a link stands in its place
+    a link stands in its place
+    it is no regular file
+    ");
+}
+
+#[tokio::test]
 async fn messages_are_chosen_on_the_current_branch() {
     let (_directory, store) = store();
     let mut session = session(&store, 1, 3).await;

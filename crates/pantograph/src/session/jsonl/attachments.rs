@@ -1,6 +1,6 @@
 //! Attachments that are too large for a line lie beside the session, each once.
 
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -137,11 +137,16 @@ impl Attachments {
 
     fn write(&mut self, name: &str, data: &[u8]) -> Result<(), SessionError> {
         let path = self.directory.join(name);
+        self.made_directory |= disk::create_directory(&self.directory)?;
+        let is_own = std::fs::symlink_metadata(&self.directory).is_ok_and(|own| own.is_dir());
+        if !is_own {
+            let source = io::Error::other("a link stands in the place of its directory");
+            return Err(io_error("write the attachment", &path, source));
+        }
         let stored = std::fs::symlink_metadata(&path);
         if stored.is_ok_and(|stored| stored.is_file() && stored.len() == data.len() as u64) {
             return Ok(());
         }
-        self.made_directory |= disk::create_directory(&self.directory)?;
         let temporary = self
             .directory
             .join(format!(".{name}.{}.tmp", std::process::id()));
@@ -158,6 +163,14 @@ impl Attachments {
         self.written.push(path);
         Ok(())
     }
+}
+
+/// Reads a stored attachment. Links are not followed: whoever can write a link beside a session
+/// must not decide what is sent to a model.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    disk::open_beside(path)?.read_to_end(&mut data)?;
+    Ok(data)
 }
 
 /// Whether `name` is one that [`Attachments`] gives, and so safe to make a path of.

@@ -464,10 +464,9 @@ fn attachment(
                 "an attachment's data is not base64: {error}"
             ))),
         },
-        (None, Some(file)) if attachments::is_name(&file.0) => Ok(Attachment::from_file(
-            media_type,
-            context.files.join(&*file.0),
-        )),
+        (None, Some(file)) if attachments::is_name(&file.0) => {
+            Ok(Attachment::stored(media_type, context.files.join(&*file.0)))
+        }
         (None, Some(file)) => Err(Fault::new(format!(
             "an attachment's file must be named by its SHA-256, not `{}`",
             file.0

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::session::SessionError;
@@ -77,6 +77,27 @@ pub(super) fn open_file(path: &Path, access: Access) -> io::Result<File> {
         Ok(file)
     } else {
         Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Opens a regular file to read it, where the directory that it lies in is no link either.
+pub(super) fn open_beside(path: &Path) -> io::Result<File> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(CWD, directory, flags | OFlags::DIRECTORY, Mode::empty());
+    let file = directory
+        .and_then(|open| rustix::fs::openat(open, name, flags | OFlags::NONBLOCK, Mode::empty()))
+        .map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => io::Error::other("a link stands in its place"),
+            other => other.into(),
+        })?;
+    let file = File::from(file);
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file"))
     }
 }
 
