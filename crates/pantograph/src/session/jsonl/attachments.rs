@@ -118,11 +118,7 @@ impl Attachments {
         if !self.names_files {
             return Ok(());
         }
-        disk::sync_directory(&self.directory)?;
-        match self.directory.parent() {
-            Some(parent) if self.made_directory => disk::sync_directory(parent),
-            _ => Ok(()),
-        }
+        disk::sync_directory(&self.directory)
     }
 
     /// Removes what this append stored, for its lines were not written.

@@ -19,9 +19,14 @@ pub(super) fn io_error(action: &'static str, path: &Path, source: io::Error) -> 
     }
 }
 
-/// Makes a directory, and those above it, for the user alone. Says whether it had to.
+/// Makes a directory, and those above it, for the user alone, and its name durable. Says whether
+/// it had to make it.
 pub(super) fn create_directory(path: &Path) -> Result<bool, SessionError> {
     if path.is_dir() {
+        // A process that was killed may have made it and not come to syncing its name.
+        if let Some(parent) = path.parent() {
+            sync_above(parent)?;
+        }
         return Ok(false);
     }
     let existing = path.ancestors().find(|ancestor| ancestor.is_dir());
@@ -135,6 +140,19 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), SessionError> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) => Err(io_error("sync the directory", path, error)),
         Ok(()) => Ok(()),
+    }
+}
+
+/// As [`sync_directory`], for one that may be somebody else's: what this user may not read, no
+/// process of this user made names in.
+fn sync_above(path: &Path) -> Result<(), SessionError> {
+    match sync_directory(path) {
+        Err(SessionError::Io { source, .. })
+            if source.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            Ok(())
+        }
+        result => result,
     }
 }
 

@@ -99,29 +99,44 @@ fn places(path: &Path, id: SessionId) -> Places {
 
 /// Puts new contents in the file's place; gives where the old file is now.
 fn replace(places: &Places, contents: &[u8]) -> Result<PathBuf, SessionError> {
+    let failed = |source| io_error("repair", &places.path, source);
     let temporary = places
         .directory
         .join(format!(".{}.{}.repair", places.id, std::process::id()));
-    let result = disk::create_file(&temporary)
-        .and_then(|mut file| {
-            file.write_all(contents)?;
-            file.sync_all()
-        })
-        .and_then(|()| keep(&places.path))
-        .and_then(|kept| std::fs::rename(&temporary, &places.path).map(|()| kept));
-    match result {
-        Ok(kept) => {
-            disk::sync_directory(&places.directory)?;
-            Ok(kept)
-        }
-        Err(source) => {
-            let _ = std::fs::remove_file(&temporary);
-            Err(io_error("repair", &places.path, source))
+    let written = disk::create_file(&temporary).and_then(|mut file| {
+        file.write_all(contents)?;
+        file.sync_all()
+    });
+    let kept = written
+        .map_err(failed)
+        .and_then(|()| swap(places, &temporary));
+    if kept.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    kept
+}
+
+/// Keeps the file under another name and gives its name to `repaired`; if that fails, puts
+/// everything back.
+fn swap(places: &Places, repaired: &Path) -> Result<PathBuf, SessionError> {
+    let failed = |source| io_error("repair", &places.path, source);
+    let kept = keep(&places.path).map_err(failed)?;
+    let swapped = std::fs::rename(repaired, &places.path)
+        .map_err(failed)
+        .and_then(|()| disk::sync_directory(&places.directory));
+    match swapped {
+        Ok(()) => Ok(kept),
+        Err(error) => {
+            // Between two names of one file renaming does nothing; then one name is too many.
+            if std::fs::rename(&kept, &places.path).is_ok() {
+                let _ = std::fs::remove_file(&kept);
+            }
+            Err(error)
         }
     }
 }
 
-/// Gives a file a second name, which nothing has yet.
+/// Gives a file a second name, which nothing has yet; or another, where it can have only one.
 fn keep(path: &Path) -> io::Result<PathBuf> {
     for n in 1_u32.. {
         let mut name = path.as_os_str().to_owned();
@@ -138,4 +153,25 @@ fn keep(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_that_fails_at_the_end_leaves_no_trace() {
+        let directory = tempfile::tempdir().unwrap();
+        let places = Places::new(directory.path(), SessionId::new(Uuid::nil()));
+        std::fs::write(&places.path, "broken").unwrap();
+        // There is nothing to give the name to.
+        let nothing = directory.path().join("nothing");
+        swap(&places, &nothing).unwrap_err();
+        let names: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert_eq!(names, [places.path.clone()]);
+        assert_eq!(std::fs::read_to_string(&places.path).unwrap(), "broken");
+    }
 }
