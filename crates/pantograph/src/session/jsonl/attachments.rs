@@ -41,6 +41,27 @@ pub(super) fn resolve(record: &mut Record, directory: &Path) -> Result<(), Sessi
     Ok(())
 }
 
+/// The attachments of a record.
+pub(super) fn of(record: &Record) -> Vec<&Attachment> {
+    let Record::Message(message) = record else {
+        return Vec::new();
+    };
+    let mut attachments = Vec::new();
+    for block in &message.blocks {
+        match block {
+            Block::Attachment(attachment) => attachments.push(attachment),
+            Block::ToolResult(result) => {
+                attachments.extend(result.content.iter().filter_map(|part| match part {
+                    ToolContent::Attachment(attachment) => Some(attachment),
+                    ToolContent::Text(_) => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    attachments
+}
+
 fn load(attachment: &mut Attachment, directory: &Path) -> Result<(), SessionError> {
     let Some(path) = attachment.path() else {
         return Ok(());
