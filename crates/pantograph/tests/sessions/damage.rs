@@ -86,6 +86,8 @@ async fn an_end_that_was_never_written_is_torn_too() {
         std::fs::write(&path, [&whole, tail.as_bytes()].concat()).unwrap();
         let mut open = store.open(id(1)).await.unwrap();
         assert_eq!(open.tree.torn_bytes(), tail.len() as u64);
+        let loaded = store.load(id(1)).await.unwrap();
+        assert_eq!(loaded.torn_bytes(), tail.len() as u64);
         open.session.append(exchange(1)).await.unwrap();
         assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
     }
