@@ -100,14 +100,13 @@ pub trait Session: Send + Sync {
     /// Adds records, in order; on return they are durable.
     ///
     /// Before the first assistant message nothing is written: records wait in memory.
-    /// After an error of the store the records wait too and go with the next append, so that
-    /// nothing is lost and order holds. The future must be driven to its end.
+    /// After an error the records wait too and go with the next append, so that nothing is
+    /// lost and order holds; but not after [`SessionError::Refused`], which takes none of them.
+    /// The future must be driven to its end.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Refused`]: one of the records can never be stored. None of them is taken,
-    /// and the session goes on without them. Otherwise the records could not be made durable yet;
-    /// the file holds no part of them.
+    /// The records could not be made durable; the file holds no part of them.
     async fn append(&mut self, records: Vec<Record>) -> Result<(), SessionError>;
 }
 
@@ -220,10 +219,10 @@ pub enum SessionError {
         #[source]
         source: std::io::Error,
     },
-    /// The store will never take these records; it took none of them.
+    /// The store will never take the record; it holds nothing of it.
     #[error("the session store refuses this: {reason}")]
     Refused {
-        /// What is wrong with them.
+        /// Why.
         reason: String,
     },
     /// A store that is not a file system failed.
