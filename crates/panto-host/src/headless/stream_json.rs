@@ -16,7 +16,7 @@ pub const STREAM_JSON_VERSION: u32 = 1;
 /// Writes every event as one JSON object a line; the last is the run's result.
 pub struct StreamJsonOutput<O> {
     stdout: O,
-    /// The last settled turn: a line of its own if another turn follows, else the result.
+    /// The last settled turn: a line of its own if something follows, else the result.
     settled: Option<Arc<Outcome>>,
 }
 
@@ -52,17 +52,18 @@ impl<O: Write> Output for StreamJsonOutput<O> {
     }
 
     fn event(&mut self, event: &SessionEvent) -> io::Result<()> {
+        // Whatever follows it must not overtake it.
+        if !matches!(event, SessionEvent::Idle)
+            && let Some(outcome) = self.settled.take()
+        {
+            self.write(&settled_object(&outcome))?;
+        }
         match event {
             SessionEvent::Turn(Event::Settled(outcome)) => {
                 self.settled = Some(Arc::clone(outcome));
                 Ok(())
             }
-            SessionEvent::Turn(event) => {
-                if let Some(outcome) = self.settled.take() {
-                    self.write(&settled_object(&outcome))?;
-                }
-                self.write(&event_object(event))
-            }
+            SessionEvent::Turn(event) => self.write(&event_object(event)),
             SessionEvent::Custom { name, data } => self.write(&json!({
                 "type": "custom",
                 "name": name,
