@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use pantograph::{Event, ProviderError, ToolStatus, UsageTotal, with_causes};
+use pantograph::{Event, ProviderError, UsageTotal, with_causes};
 
 use super::{RunInfo, sanitize_line};
 use crate::session::SessionEvent;
@@ -110,7 +110,7 @@ fn verbose_line(event: &Event) -> Option<String> {
             output,
             status,
             ..
-        } => Some(format!("{tool_name} {}: {output}", status_word(*status))),
+        } => Some(format!("{tool_name} {}: {output}", status.as_str())),
         Event::CompactionStart { tokens_before } => {
             Some(format!("compacting about {tokens_before} tokens"))
         }
@@ -123,14 +123,6 @@ fn verbose_line(event: &Event) -> Option<String> {
         )),
         Event::Settled(outcome) => Some(format!("{}, {}", outcome.stop, usage(&outcome.usage))),
         _ => None,
-    }
-}
-
-fn status_word(status: ToolStatus) -> &'static str {
-    match status {
-        ToolStatus::Ok => "ok",
-        ToolStatus::Error => "failed",
-        ToolStatus::Cancelled => "cancelled",
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use pantograph::session::{FileSystemJsonlStore, SessionTree};
-use pantograph::{Block, Message, Role, SessionId, ToolContent, ToolResult};
+use pantograph::{Block, Message, Role, SessionId, ToolContent};
 use serde_json::{Value, json};
 
 use super::load;
@@ -70,7 +70,7 @@ fn push_markdown(block: &Block, text: &mut String) {
             push_fenced("json", &call.input, text);
         }
         Block::ToolResult(result) => {
-            text.push_str(&format!("\nResult ({}):\n\n", status(result)));
+            text.push_str(&format!("\nResult ({}):\n\n", result.status.as_str()));
             push_fenced("", &result.output(), text);
         }
         Block::Attachment(attachment) => {
@@ -97,14 +97,6 @@ fn push_fenced(language: &str, content: &str, text: &mut String) {
         "{fence}{language}\n{}\n{fence}\n",
         content.trim_end()
     ));
-}
-
-fn status(result: &ToolResult) -> &'static str {
-    match result.status {
-        pantograph::ToolStatus::Ok => "ok",
-        pantograph::ToolStatus::Error => "error",
-        pantograph::ToolStatus::Cancelled => "cancelled",
-    }
 }
 
 /// The session and the messages of its current branch as one object.
