@@ -37,11 +37,6 @@ impl<E: Write> Notes<E> {
         }
     }
 
-    /// Whether `event` makes a line.
-    pub(super) fn has_line(&self, event: &SessionEvent) -> bool {
-        self.line(event).is_some()
-    }
-
     pub(super) fn begin(&mut self, info: &RunInfo) {
         if self.detail == Detail::Brief {
             return;
@@ -72,7 +67,8 @@ impl<E: Write> Notes<E> {
         }
     }
 
-    fn line(&self, event: &SessionEvent) -> Option<String> {
+    /// What is to be said about `event`, if anything.
+    pub(super) fn line(&self, event: &SessionEvent) -> Option<String> {
         let SessionEvent::Turn(event) = event else {
             return None;
         };
