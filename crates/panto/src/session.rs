@@ -3,7 +3,7 @@
 mod doctor;
 mod export;
 
-use pantograph::session::{FileSystemJsonlStore, SessionStore, SessionTree};
+use pantograph::session::{FileSystemJsonlStore, SessionStore};
 use pantograph::{SessionId, transcript};
 
 use crate::args::{CommonArgs, SessionCommand};
@@ -18,18 +18,18 @@ pub(crate) fn run(command: SessionCommand, common: &CommonArgs) -> Result<(), Fa
     let (SessionCommand::Show { id: wanted }
     | SessionCommand::Export { id: wanted, .. }
     | SessionCommand::Doctor { id: wanted, .. }) = &command;
-    let id = wait_for(Workers::None, place.resolve(&store, wanted))?;
-    match command {
-        SessionCommand::Show { .. } => show(&store, id),
-        SessionCommand::Export { format, output, .. } => {
-            export::export(&store, id, format, output.as_deref())
+    wait_for(Workers::None, async {
+        let id = place.resolve(&store, wanted).await?;
+        match command {
+            SessionCommand::Show { .. } => show(&store, id).await,
+            SessionCommand::Export { format, .. } => export::export(&store, id, format).await,
+            SessionCommand::Doctor { repair, .. } => doctor::examine(&store, id, repair),
         }
-        SessionCommand::Doctor { repair, .. } => doctor::examine(&store, id, repair),
-    }
+    })
 }
 
-fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
-    let tree = load(store, id)?;
+async fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
+    let tree = store.load(id).await?;
     let header = tree.header();
     let text = format!(
         "session {}\nin {}, begun {} UTC\n\n{}",
@@ -39,8 +39,4 @@ fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
         transcript(&tree.branch()),
     );
     streams::print_text(&text)
-}
-
-fn load(store: &FileSystemJsonlStore, id: SessionId) -> Result<SessionTree, Failure> {
-    wait_for(Workers::None, async { Ok(store.load(id).await?) })
 }

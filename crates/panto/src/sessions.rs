@@ -5,7 +5,7 @@ use pantograph::session::{SessionInfo, SessionStore};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, SessionsArgs};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::place::{Place, Workers, wait_for};
 use crate::streams;
 
@@ -26,21 +26,13 @@ pub(crate) fn list(args: &SessionsArgs, common: &CommonArgs) -> Result<(), Failu
         })
     })?;
     if args.json {
-        return streams::print(&to_json(&sessions)?);
+        return streams::print_json(&sessions.iter().map(object).collect::<Vec<_>>());
     }
     if sessions.is_empty() {
         let here = place.cwd().display().to_string();
         return streams::print_text(&format!("no sessions of {here} yet\n"));
     }
     streams::print_text(&table(&sessions))
-}
-
-fn to_json(sessions: &[SessionInfo]) -> Result<Vec<u8>, Failure> {
-    let objects: Vec<Value> = sessions.iter().map(object).collect();
-    let mut bytes = serde_json::to_vec_pretty(&objects)
-        .map_err(|error| Failure::new(Exit::TurnFailed, "internal", error))?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 fn object(session: &SessionInfo) -> Value {

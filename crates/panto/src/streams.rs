@@ -6,11 +6,12 @@ use std::io::{self, IsTerminal, Write};
 use clap::error::ErrorKind;
 use panto_host::headless::{
     Detail, JsonOutput, Notes, Output, RunError, RunResult, StreamJsonOutput, TextFlow, TextOutput,
-    sanitize,
+    json_pretty, sanitize,
 };
+use serde::Serialize;
 
 use crate::args::OutputFormat;
-use crate::failure::{Exit, Failure};
+use crate::failure::{self, Exit, Failure};
 
 /// The output of a run, in the format that was asked for.
 pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
@@ -47,11 +48,21 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
 
 /// As [`print()`], but made harmless if a terminal shows it.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    print_file(text.as_bytes())
+}
+
+/// Prints a file as it is, byte for byte, but made harmless if a terminal shows it.
+pub(crate) fn print_file(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
-        print(sanitize(text).as_bytes())
+        print(sanitize(&String::from_utf8_lossy(bytes)).as_bytes())
     } else {
-        print(text.as_bytes())
+        print(bytes)
     }
+}
+
+/// Prints a value as JSON, which is harmless as it stands.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(json_pretty(value).map_err(Failure::output)?.as_bytes())
 }
 
 /// Tells people what failed; gives what the process ends with.
@@ -63,7 +74,7 @@ pub(crate) fn report(failure: &Failure) -> Exit {
 
 /// Tells people something that is no failure.
 pub(crate) fn warn(message: impl std::fmt::Display) {
-    let text = sanitize(&format!("warning: {message}\n"));
+    let text = format!("warning: {}\n", failure::indented(&message.to_string()));
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

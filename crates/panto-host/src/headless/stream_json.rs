@@ -7,7 +7,7 @@ use std::time::Duration;
 use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, with_causes};
 use serde_json::{Map, Value, json};
 
-use super::{Output, RunInfo, RunResult, result};
+use super::{Output, RunInfo, RunResult, json_line, result};
 use crate::session::SessionEvent;
 
 /// The version of the schema. Added types and fields do not change it.
@@ -30,9 +30,7 @@ impl<O: Write> StreamJsonOutput<O> {
     }
 
     fn write(&mut self, object: &Value) -> io::Result<()> {
-        let mut line = serde_json::to_vec(object)?;
-        line.push(b'\n');
-        self.stdout.write_all(&line)?;
+        self.stdout.write_all(json_line(object)?.as_bytes())?;
         self.stdout.flush()
     }
 }
