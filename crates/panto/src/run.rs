@@ -26,6 +26,11 @@ pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
         .unwrap_or_else(|failure| finish(&Ended::early(failure), &mut *output))
 }
 
+/// Shows that a run, or the demo, could not even begin.
+pub(crate) fn refuse(failure: Failure, format: OutputFormat) -> Exit {
+    finish(&Ended::early(failure), &mut *streams::output(format, false))
+}
+
 /// How a run ended: for programs, and for people.
 pub(crate) struct Ended {
     result: RunResult,
