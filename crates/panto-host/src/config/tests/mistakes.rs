@@ -280,7 +280,7 @@ fn files_that_cannot_be_read_say_so() {
     insta::assert_snapshot!(told(vec![b'#'; (4 << 20) + 1]), @"the configuration file `/home/.config/panto/config.toml` is larger than 4 MiB; is it the right file?");
     let desk = Desk::new();
     fs::create_dir_all(desk.path(USER)).unwrap();
-    insta::assert_snapshot!(desk.told(), @"could not read the configuration file `/home/.config/panto/config.toml`: Is a directory (os error 21)");
+    insta::assert_snapshot!(desk.told(), @"could not read the configuration file `/home/.config/panto/config.toml`: it is not a regular file");
     let mut desk = Desk::new().file(USER, "broken");
     desk.explicit = Some(PathBuf::from("mine.toml"));
     insta::assert_snapshot!(desk.told(), @"the configuration file `/project/mine.toml` does not exist; check the path after `--config`");
