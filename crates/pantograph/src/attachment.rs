@@ -20,6 +20,8 @@ pub struct Attachment {
 enum Source {
     Memory(Bytes),
     File(PathBuf),
+    /// Beside a session, where only a regular file counts.
+    Stored(PathBuf),
 }
 
 impl Attachment {
@@ -41,11 +43,20 @@ impl Attachment {
         }
     }
 
+    /// An attachment that a session store keeps at `path`: neither the file nor the directory
+    /// that it lies in may be a link.
+    pub(crate) fn stored(media_type: impl Into<String>, path: PathBuf) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: Source::Stored(path),
+        }
+    }
+
     /// The file that holds the bytes, if they are not in memory.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
             Source::Memory(_) => None,
-            Source::File(path) => Some(path),
+            Source::File(path) | Source::Stored(path) => Some(path),
         }
     }
 
@@ -83,11 +94,12 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// The file can no longer be read.
+    /// The file can no longer be read, or a link stands in the place of one that a session keeps.
     pub fn bytes(&self) -> io::Result<Bytes> {
         match &self.source {
             Source::Memory(data) => Ok(data.clone()),
             Source::File(path) => std::fs::read(path).map(Bytes::from),
+            Source::Stored(path) => crate::session::read_stored(path).map(Bytes::from),
         }
     }
 }
