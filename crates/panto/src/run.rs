@@ -7,7 +7,7 @@ use std::sync::Arc;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::SessionHandle;
-use pantograph::session::SessionStore;
+use pantograph::session::{OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
@@ -15,6 +15,7 @@ use crate::failure::{self, Exit, Failure};
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::PromptSource;
 use crate::protocols;
+use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
 
@@ -125,7 +126,9 @@ async fn open_agent(
     } else {
         return Ok(builder.create(&store, place.cwd()).await?);
     };
-    Ok(builder.open(&store, id).await?)
+    let OpenSession { session, tree } = store.open(id).await?;
+    warn_if_torn(&tree);
+    Ok(builder.build(session, tree.conversation()))
 }
 
 /// Runs one prompt in a session of its own handle, to the end.
