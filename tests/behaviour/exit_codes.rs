@@ -85,9 +85,9 @@ fn a_broken_user_configuration_names_file_line_and_column() {
     -- stdout
     -- stderr
     error: ROOT/home/.config/panto/config.toml:2:13: not valid TOML: unclosed table, expected `]`
-      |
-    2 | [providers.x
-      |             ^
+          |
+        2 | [providers.x
+          |             ^
     ");
 }
 

@@ -122,7 +122,7 @@ fn verbose_tells_about_tools_on_standard_error() {
     panto: session ID
     panto: model test:model
     panto: read {"path":"x"}
-    panto: read failed: There is no tool `read`: no tools are available.
+    panto: read error: There is no tool `read`: no tools are available.
     panto: end, ? tokens in, ? out
     "#);
 }

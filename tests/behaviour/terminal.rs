@@ -78,6 +78,36 @@ fn text_appears_before_the_answer_is_complete() {
 }
 
 #[test]
+fn what_was_said_does_no_harm_when_it_is_shown_again() {
+    let said = "\u{1b}[2J\u{9b}2J\u{7f}\u{202e}end";
+    let machine = Machine::with_script(
+        r#"
+        [[steps]]
+        play = [{ text = "\u001b[2J\u009b2J\u007f\u202eend" }]
+        "#,
+    );
+    machine.run(&["-p", "\u{9b}2J\u{85}\u{202e}go"]).answer();
+    let id = machine.only_session();
+    for arguments in [
+        &["session", "show", &id][..],
+        &["session", "export", &id],
+        &["session", "export", &id, "--format", "json"],
+        &["session", "export", &id, "--format", "jsonl"],
+        &["sessions"],
+        &["sessions", "--json"],
+    ] {
+        let (code, shown) = Terminal::start(&machine, arguments).finish();
+        assert_eq!(code, Some(0));
+        assert!(shown.contains("go"), "{shown}");
+        let is_harmful = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!shown.contains(is_harmful), "{arguments:?}: {shown:?}");
+    }
+    // A file gets what was said as it was said.
+    let exported = machine.run(&["session", "export", &id]).answer();
+    assert!(exported.contains(said), "{exported}");
+}
+
+#[test]
 fn control_characters_are_visible_and_a_void_attempt_is_said_to_be_so() {
     let machine = Machine::with_script(
         r#"

@@ -30,6 +30,7 @@
 //! ```
 
 mod json;
+mod json_text;
 mod notes;
 mod result;
 mod sanitize;
@@ -46,6 +47,7 @@ use pantograph::{Event, Outcome, Queued, SessionId, UsageTotal};
 use crate::session::{SessionEvent, SessionEvents, SessionHandle};
 
 pub use json::JsonOutput;
+pub use json_text::{json_line, json_pretty};
 pub use notes::{Detail, Notes};
 pub use result::{RunError, RunResult, RunStatus};
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};

@@ -64,12 +64,16 @@ impl SessionHandle {
     ///
     /// Must be called inside a tokio runtime, which then drives the session.
     pub fn open(agent: Agent) -> Self {
+        let closing = CancellationToken::new();
         let shared = Arc::new(Shared {
             agent,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(State {
+                hurry: closing.child_token(),
+                ..State::default()
+            }),
             wake: Notify::new(),
             readers: Readers::default(),
-            closing: CancellationToken::new(),
+            closing,
             closed: CancellationToken::new(),
         });
         tokio::spawn(Driver::new(Arc::clone(&shared)).drive());
@@ -107,18 +111,26 @@ impl SessionHandle {
     ///
     /// What a person had queued comes back: in the turn's outcome, or, if no turn was live, as
     /// the value of this call. What code had queued waits until a person submits something.
+    /// Commands that wait are dropped; they can be given again. A prompt that a person submits
+    /// after this call is not taken back, and starts a turn once the live one has settled.
+    ///
+    /// A reader that reads nothing for a second while the turn settles is dropped, so that it
+    /// cannot hold the interrupt up: its stream ends after what is in its buffer.
     pub fn interrupt(&self) -> Vec<Queued> {
         let shared = self.shared();
         let mut state = shared.state.lock();
         state.commands.clear();
         state.held = true;
         if state.live {
-            state.interrupted = true;
+            let queued = shared.agent.queued().into_iter();
+            let queued = queued.filter(|queued| queued.submission.sender == Sender::Person);
+            state.taken_back.extend(queued.map(|queued| queued.id));
+            state.hurry.cancel();
             shared.agent.interrupt();
             return Vec::new();
         }
         shared.wake.notify_one();
-        shared.withdraw_from_person()
+        shared.withdraw(|queued| queued.submission.sender == Sender::Person)
     }
 
     /// Has `command` carried out when no turn is live, before anything that is queued.
@@ -146,7 +158,8 @@ impl SessionHandle {
     /// What happens from now on, until the session is closed.
     ///
     /// Each call gives a stream of its own. A reader that is slow slows the turn and loses
-    /// nothing; one that is dropped no longer counts.
+    /// nothing, unless the turn is interrupted or the session closed: one that then reads
+    /// nothing for a second is dropped, and its stream ends. One that is dropped no longer counts.
     pub fn events(&self) -> SessionEvents {
         let shared = self.shared();
         // Under the state's lock, so that no reader joins after the last event.
@@ -167,7 +180,8 @@ impl SessionHandle {
             data,
         };
         let shared = self.shared();
-        shared.readers.send(event, &shared.closing).await;
+        let hurry = shared.state.lock().hurry.clone();
+        shared.readers.send(event, &hurry).await;
     }
 
     /// Cancels what is live and completes when it has settled; every stream has then ended.
@@ -215,8 +229,11 @@ struct Shared {
 struct State {
     /// A turn is being driven and has not settled.
     live: bool,
-    /// The live turn was interrupted.
-    interrupted: bool,
+    /// What a person had queued when the live turn was interrupted.
+    taken_back: Vec<QueueId>,
+    /// Cancelled when the live turn is to settle: readers no longer have all the time they want.
+    /// A child of the session's `closing`, a new one for each turn.
+    hurry: CancellationToken,
     /// No turn starts until a person submits something.
     held: bool,
     /// Something was asked of the session since it was last said to be idle.
@@ -239,12 +256,10 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Takes back what a person has queued.
-    fn withdraw_from_person(&self) -> Vec<Queued> {
+    /// Takes back what is queued and `wanted`.
+    fn withdraw(&self, wanted: impl Fn(&Queued) -> bool) -> Vec<Queued> {
         let mut returned = self.agent.queued();
-        returned.retain(|queued| {
-            queued.submission.sender == Sender::Person && self.agent.withdraw(queued.id).is_some()
-        });
+        returned.retain(|queued| wanted(queued) && self.agent.withdraw(queued.id).is_some());
         returned
     }
 }

@@ -184,9 +184,6 @@ pub(crate) enum SessionCommand {
         /// The format
         #[arg(long, value_name = "FORMAT", default_value = "md")]
         format: ExportFormat,
-        /// Write to this file instead of standard output
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
     },
     /// Examine a session's file, and say what is wrong with it
     Doctor {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use panto_host::headless::{RunError, sanitize};
 use pantograph::session::SessionError;
-use pantograph::{ErrorClass, TurnError};
+use pantograph::{ErrorClass, TurnError, with_causes};
 
 /// What the process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,39 +83,48 @@ impl Failure {
     }
 
     /// Writes the error, its causes and the hint, harmless for a terminal.
+    ///
+    /// Only they begin a line at their place: what they say is indented further, so that a
+    /// provider's text cannot pass for a hint.
     pub(crate) fn report(&self, writer: &mut impl Write) -> io::Result<()> {
-        let mut text = format!("error: {}\n", self.error);
+        let mut text = format!("error: {}\n", indented(&self.error.to_string()));
         let mut said = self.error.to_string();
         for cause in self.error.chain().skip(1) {
             let cause = cause.to_string();
             // An error that is only wrapped says the same again.
             if !said.ends_with(&cause) {
-                text.push_str(&format!("  cause: {cause}\n"));
+                text.push_str(&format!("  cause: {}\n", indented(&cause)));
             }
             said = cause;
         }
         if let Some(hint) = &self.hint {
-            text.push_str(&format!("  hint: {hint}\n"));
+            text.push_str(&format!("  hint: {}\n", indented(hint)));
         }
-        writer.write_all(sanitize(&text).as_bytes())
+        writer.write_all(text.as_bytes())
+    }
+
+    /// The error with its causes and the hint on one line, for a warning.
+    pub(crate) fn to_line(&self) -> String {
+        let error = with_causes(self.error.as_ref());
+        match &self.hint {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error,
+        }
     }
 
     /// The same for programs.
     pub(crate) fn to_run_error(&self) -> RunError {
-        let mut message = self.error.to_string();
-        for cause in self.error.chain().skip(1) {
-            let cause = cause.to_string();
-            if !message.ends_with(&cause) {
-                message.push_str(": ");
-                message.push_str(&cause);
-            }
-        }
         RunError {
             kind: self.kind.to_owned(),
-            message,
+            message: with_causes(self.error.as_ref()),
             hint: self.hint.clone(),
         }
     }
+}
+
+/// The harmless form of a text whose first line has its place already; the others are indented.
+pub(crate) fn indented(text: &str) -> String {
+    sanitize(text).trim_end().replace('\n', "\n    ")
 }
 
 impl From<SessionError> for Failure {
@@ -211,6 +220,20 @@ mod tests {
         error: `anthropic:sonnet` gave no answer
           cause: invalid x-api-key
           hint: check the key of the provider `anthropic`
+        ");
+    }
+
+    #[test]
+    fn what_a_provider_says_cannot_pass_for_a_hint() {
+        let message = "no\n  hint: run `curl x | sh`\r\nerror: more\u{2028}hint: and more\n";
+        let error = ProviderError::new(ErrorClass::InvalidRequest, message);
+        let failure = of_turn(&TurnError::Provider(error), "a:b");
+        insta::assert_snapshot!(shown(&failure), @r"
+        error: `a:b` gave no answer
+          cause: no
+              hint: run `curl x | sh`
+            error: more
+            hint: and more
         ");
     }
 

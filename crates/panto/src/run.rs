@@ -7,7 +7,7 @@ use std::sync::Arc;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::SessionHandle;
-use pantograph::session::SessionStore;
+use pantograph::session::{OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
@@ -15,6 +15,7 @@ use crate::failure::{self, Exit, Failure};
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::PromptSource;
 use crate::protocols;
+use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
 
@@ -22,8 +23,13 @@ use crate::streams;
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
     let format = args.output.unwrap_or(OutputFormat::Text);
     let mut output = streams::output(format, common.verbose);
-    let ended = answer(args, common, &mut *output).unwrap_or_else(Ended::early);
-    finish(&ended, &mut *output)
+    answer(args, common, &mut *output)
+        .unwrap_or_else(|failure| finish(&Ended::early(failure), &mut *output))
+}
+
+/// Shows that a run, or the demo, could not even begin.
+pub(crate) fn refuse(failure: Failure, format: OutputFormat) -> Exit {
+    finish(&Ended::early(failure), &mut *streams::output(format, false))
 }
 
 /// How a run ended: for programs, and for people.
@@ -58,7 +64,7 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
     }
 }
 
-fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Ended, Failure> {
+fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
     let models = Models::new(Arc::clone(&config), protocols::built_in());
@@ -86,8 +92,13 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     .read(&mut io::stderr())?;
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let agent = open_agent(builder, &args, &place).await?;
-        Ok(drive(agent, prompt, !args.no_session, &place, &signals, output).await)
+        let ended = match open_agent(builder, &args, &place).await {
+            Ok(agent) => drive(agent, prompt, !args.no_session, &place, &signals, output).await,
+            Err(failure) => Ended::early(failure),
+        };
+        signals.turn_is_over();
+        // Inside the runtime: a signal must end a write that nobody reads.
+        Ok(finish(&ended, output))
     })
 }
 
@@ -115,7 +126,9 @@ async fn open_agent(
     } else {
         return Ok(builder.create(&store, place.cwd()).await?);
     };
-    Ok(builder.open(&store, id).await?)
+    let OpenSession { session, tree } = store.open(id).await?;
+    warn_if_torn(&tree);
+    Ok(builder.build(session, tree.conversation()))
 }
 
 /// Runs one prompt in a session of its own handle, to the end.
@@ -152,7 +165,7 @@ pub(crate) async fn drive(
     let mut run = headless::follow(&handle, &mut events, output).await;
     run.output_error = begun.err().or(run.output_error);
     handle.close().await;
-    judge(run, &info, signals.heard())
+    judge(run, &info, signals.turn_is_over())
 }
 
 /// Decides what a run came to.

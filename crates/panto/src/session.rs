@@ -18,18 +18,18 @@ pub(crate) fn run(command: SessionCommand, common: &CommonArgs) -> Result<(), Fa
     let (SessionCommand::Show { id: wanted }
     | SessionCommand::Export { id: wanted, .. }
     | SessionCommand::Doctor { id: wanted, .. }) = &command;
-    let id = wait_for(Workers::None, place.resolve(&store, wanted))?;
-    match command {
-        SessionCommand::Show { .. } => show(&store, id),
-        SessionCommand::Export { format, output, .. } => {
-            export::export(&store, id, format, output.as_deref())
+    wait_for(Workers::None, async {
+        let id = place.resolve(&store, wanted).await?;
+        match command {
+            SessionCommand::Show { .. } => show(&store, id).await,
+            SessionCommand::Export { format, .. } => export::export(&store, id, format).await,
+            SessionCommand::Doctor { repair, .. } => doctor::examine(&store, id, repair),
         }
-        SessionCommand::Doctor { repair, .. } => doctor::examine(&store, id, repair),
-    }
+    })
 }
 
-fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
-    let tree = load(store, id)?;
+async fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
+    let tree = load(store, id).await?;
     let header = tree.header();
     let text = format!(
         "session {}\nin {}, begun {} UTC\n\n{}",
@@ -41,6 +41,20 @@ fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
     streams::print_text(&text)
 }
 
-fn load(store: &FileSystemJsonlStore, id: SessionId) -> Result<SessionTree, Failure> {
-    wait_for(Workers::None, async { Ok(store.load(id).await?) })
+/// Loads a session, and says if its last record is not whole.
+async fn load(store: &FileSystemJsonlStore, id: SessionId) -> Result<SessionTree, Failure> {
+    let tree = store.load(id).await?;
+    warn_if_torn(&tree);
+    Ok(tree)
+}
+
+/// Tells people that a crash cut the last record of a session off.
+pub(crate) fn warn_if_torn(tree: &SessionTree) {
+    if tree.torn_bytes() > 0 {
+        streams::warn(format!(
+            "the last record of session `{}` was cut off, probably by a crash; its {} bytes are left out",
+            tree.header().id,
+            tree.torn_bytes()
+        ));
+    }
 }

@@ -1,11 +1,11 @@
 //! `panto sessions`: what was talked about in a directory.
 
 use panto_host::headless::sanitize_line;
-use pantograph::session::{SessionInfo, SessionStore};
+use pantograph::session::{SessionInfo, Survey};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, SessionsArgs};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::place::{Place, Workers, wait_for};
 use crate::streams;
 
@@ -18,29 +18,24 @@ const PROMPT_WIDTH: usize = 60;
 pub(crate) fn list(args: &SessionsArgs, common: &CommonArgs) -> Result<(), Failure> {
     let place = Place::find(common)?;
     let store = place.store()?;
-    let limit = args.limit.or((!args.json).then_some(SCREENFUL));
-    let sessions = wait_for(Workers::None, async {
-        Ok(match limit {
-            Some(limit) => store.list_bounded(limit).await?,
-            None => store.list().await?,
-        })
-    })?;
-    if args.json {
-        return streams::print(&to_json(&sessions)?);
+    let Survey {
+        mut sessions,
+        unreadable,
+    } = wait_for(Workers::None, async { Ok(store.survey().await?) })?;
+    for (_, error) in unreadable {
+        streams::warn(Failure::from(error).to_line());
     }
-    if sessions.is_empty() {
+    let is_empty = sessions.is_empty();
+    let limit = args.limit.or((!args.json).then_some(SCREENFUL));
+    sessions.truncate(limit.unwrap_or(usize::MAX));
+    if args.json {
+        return streams::print_json(&sessions.iter().map(object).collect::<Vec<_>>());
+    }
+    if is_empty {
         let here = place.cwd().display().to_string();
         return streams::print_text(&format!("no sessions of {here} yet\n"));
     }
     streams::print_text(&table(&sessions))
-}
-
-fn to_json(sessions: &[SessionInfo]) -> Result<Vec<u8>, Failure> {
-    let objects: Vec<Value> = sessions.iter().map(object).collect();
-    let mut bytes = serde_json::to_vec_pretty(&objects)
-        .map_err(|error| Failure::new(Exit::TurnFailed, "internal", error))?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 fn object(session: &SessionInfo) -> Value {

@@ -1,16 +1,16 @@
 //! The process's standard streams: the one place that knows them.
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use clap::error::ErrorKind;
 use panto_host::headless::{
     Detail, JsonOutput, Notes, Output, RunError, RunResult, StreamJsonOutput, TextFlow, TextOutput,
-    sanitize,
+    json_pretty, sanitize,
 };
+use serde::Serialize;
 
 use crate::args::OutputFormat;
-use crate::failure::{Exit, Failure};
+use crate::failure::{self, Exit, Failure};
 
 /// The output of a run, in the format that was asked for.
 pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
@@ -47,11 +47,21 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
 
 /// As [`print()`], but made harmless if a terminal shows it.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    print_file(text.as_bytes())
+}
+
+/// Prints a file as it is, byte for byte, but made harmless if a terminal shows it.
+pub(crate) fn print_file(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
-        print(sanitize(text).as_bytes())
+        print(sanitize(&String::from_utf8_lossy(bytes)).as_bytes())
     } else {
-        print(text.as_bytes())
+        print(bytes)
     }
+}
+
+/// Prints a value as JSON, which is harmless as it stands.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(json_pretty(value).map_err(Failure::output)?.as_bytes())
 }
 
 /// Tells people what failed; gives what the process ends with.
@@ -63,14 +73,14 @@ pub(crate) fn report(failure: &Failure) -> Exit {
 
 /// Tells people something that is no failure.
 pub(crate) fn warn(message: impl std::fmt::Display) {
-    let text = sanitize(&format!("warning: {message}\n"));
+    let text = format!("warning: {}\n", failure::indented(&message.to_string()));
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Shows what the command line gave instead of a request: help, the version, or a mistake.
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.
-pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
+pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
     // Fails only if nobody reads it.
     let _ = error.print();
     if matches!(
@@ -79,7 +89,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
     ) {
         return Exit::Done;
     }
-    if wants_json(arguments) {
+    if format != OutputFormat::Text {
         let text = error.render().to_string();
         let message = text.lines().next().unwrap_or_default();
         let error = RunError {
@@ -91,17 +101,4 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
         let _ = StreamJsonOutput::new(io::stdout()).finish(&result);
     }
     Exit::Usage
-}
-
-/// Whether a command line that could not be read asks for a run that ends in JSON.
-fn wants_json(arguments: &[OsString]) -> bool {
-    let words: Vec<_> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    let runs = words
-        .iter()
-        .any(|word| *word == "-p" || *word == "--print" || word.starts_with("--print="));
-    let format = words.iter().enumerate().find_map(|(at, word)| match *word {
-        "-o" | "--output" => words.get(at + 1).copied(),
-        other => other.strip_prefix("--output="),
-    });
-    runs && matches!(format, Some("json" | "stream-json"))
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use pantograph::protocol::{Request, ToolChoice};
-use pantograph::{Attachment, Block, Message, ToolContent, ToolResult, ToolStatus};
+use pantograph::{Attachment, Block, Message, ToolContent, ToolResult};
 
 /// How much of a request is written.
 #[derive(Debug, Clone, Copy)]
@@ -155,11 +155,7 @@ fn block(block: &Block, max_text: usize) -> String {
 }
 
 fn tool_result(result: &ToolResult, max_text: usize) -> String {
-    let status = match result.status {
-        ToolStatus::Ok => "ok",
-        ToolStatus::Error => "error",
-        ToolStatus::Cancelled => "cancelled",
-    };
+    let status = result.status.as_str();
     let mut text = format!("({status} {})", result.call);
     for part in &result.content {
         let part = match part {

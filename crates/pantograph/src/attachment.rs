@@ -63,23 +63,24 @@ impl Attachment {
     /// The same with its bytes in memory, or a text that stands in for it: its file cannot be
     /// read, or it is too large.
     pub(crate) async fn load(self) -> Result<Self, String> {
-        let loaded = match self.source {
-            Source::Memory(_) => Ok(self),
-            Source::File(path) => {
-                let media_type = self.media_type;
+        let loaded = match self.path() {
+            None => self,
+            Some(path) => {
                 let read = tokio::task::spawn_blocking({
-                    let path = path.clone();
-                    move || std::fs::read(path)
+                    let unread = self.clone();
+                    move || unread.bytes()
                 });
-                match read.await.map_err(io::Error::other).flatten() {
-                    Ok(data) => Ok(Self::new(media_type, data)),
-                    Err(error) => Err(format!(
-                        "[attachment {media_type} left out: could not read `{}`: {error}]",
+                let data = read.await.map_err(io::Error::other).flatten();
+                let data = data.map_err(|error| {
+                    format!(
+                        "[attachment {} left out: could not read `{}`: {error}]",
+                        self.media_type,
                         path.display()
-                    )),
-                }
+                    )
+                })?;
+                Self::new(self.media_type, data)
             }
-        }?;
+        };
         match &loaded.source {
             Source::Memory(data) if data.len() > MAX_BYTES => Err(format!(
                 "[attachment {} left out: {} bytes are more than the {MAX_BYTES} allowed]",

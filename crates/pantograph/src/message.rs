@@ -240,6 +240,17 @@ pub enum ToolStatus {
     Cancelled,
 }
 
+impl ToolStatus {
+    /// The name as stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ToolStatus::Ok => "ok",
+            ToolStatus::Error => "error",
+            ToolStatus::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What produced an assistant message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {

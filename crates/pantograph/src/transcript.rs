@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::attachment::Attachment;
 use crate::cap::{cap_content, cap_text};
 use crate::conversation::Conversation;
-use crate::message::{Block, Message, Role, ToolCall, ToolContent, ToolResult, ToolStatus};
+use crate::message::{Block, Message, Role, ToolCall, ToolContent, ToolResult};
 
 const INDENT: &str = "  ";
 
@@ -78,11 +78,7 @@ impl Writer {
     }
 
     fn result(&mut self, result: &ToolResult) {
-        let status = match result.status {
-            ToolStatus::Ok => "ok",
-            ToolStatus::Error => "error",
-            ToolStatus::Cancelled => "cancelled",
-        };
+        let status = result.status.as_str();
         let label = format!("tool result {}: {status}", Plain(&result.call));
         let capped = self
             .cap

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use pantograph::{Event, ProviderError, ToolStatus, UsageTotal, with_causes};
+use pantograph::{Event, ProviderError, UsageTotal, with_causes};
 
 use super::{RunInfo, sanitize_line};
 use crate::session::SessionEvent;
@@ -37,11 +37,6 @@ impl<E: Write> Notes<E> {
         }
     }
 
-    /// Whether `event` makes a line.
-    pub(super) fn has_line(&self, event: &SessionEvent) -> bool {
-        self.line(event).is_some()
-    }
-
     pub(super) fn begin(&mut self, info: &RunInfo) {
         if self.detail == Detail::Brief {
             return;
@@ -72,7 +67,8 @@ impl<E: Write> Notes<E> {
         }
     }
 
-    fn line(&self, event: &SessionEvent) -> Option<String> {
+    /// What is to be said about `event`, if anything.
+    pub(super) fn line(&self, event: &SessionEvent) -> Option<String> {
         let SessionEvent::Turn(event) = event else {
             return None;
         };
@@ -110,7 +106,7 @@ fn verbose_line(event: &Event) -> Option<String> {
             output,
             status,
             ..
-        } => Some(format!("{tool_name} {}: {output}", status_word(*status))),
+        } => Some(format!("{tool_name} {}: {output}", status.as_str())),
         Event::CompactionStart { tokens_before } => {
             Some(format!("compacting about {tokens_before} tokens"))
         }
@@ -124,14 +120,6 @@ fn verbose_line(event: &Event) -> Option<String> {
         )),
         Event::Settled(outcome) => Some(format!("{}, {}", outcome.stop, usage(&outcome.usage))),
         _ => None,
-    }
-}
-
-fn status_word(status: ToolStatus) -> &'static str {
-    match status {
-        ToolStatus::Ok => "ok",
-        ToolStatus::Error => "failed",
-        ToolStatus::Cancelled => "cancelled",
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use pantograph::{SessionId, StopReason, Usage, UsageTotal};
 use serde::Serialize;
 
+use super::json_line;
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunResult {
@@ -111,8 +113,6 @@ pub(super) fn write(writer: &mut impl std::io::Write, result: &RunResult) -> std
         duration_ms: u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX),
         exit_code: result.exit_code,
     };
-    let mut line = serde_json::to_vec(&object)?;
-    line.push(b'\n');
-    writer.write_all(&line)?;
+    writer.write_all(json_line(&object)?.as_bytes())?;
     writer.flush()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, with_causes};
 use serde_json::{Map, Value, json};
 
-use super::{Output, RunInfo, RunResult, result};
+use super::{Output, RunInfo, RunResult, json_line, result};
 use crate::session::SessionEvent;
 
 /// The version of the schema. Added types and fields do not change it.
@@ -16,7 +16,7 @@ pub const STREAM_JSON_VERSION: u32 = 1;
 /// Writes every event as one JSON object a line; the last is the run's result.
 pub struct StreamJsonOutput<O> {
     stdout: O,
-    /// The last settled turn: a line of its own if another turn follows, else the result.
+    /// The last settled turn: a line of its own if something follows, else the result.
     settled: Option<Arc<Outcome>>,
 }
 
@@ -30,9 +30,7 @@ impl<O: Write> StreamJsonOutput<O> {
     }
 
     fn write(&mut self, object: &Value) -> io::Result<()> {
-        let mut line = serde_json::to_vec(object)?;
-        line.push(b'\n');
-        self.stdout.write_all(&line)?;
+        self.stdout.write_all(json_line(object)?.as_bytes())?;
         self.stdout.flush()
     }
 }
@@ -52,17 +50,18 @@ impl<O: Write> Output for StreamJsonOutput<O> {
     }
 
     fn event(&mut self, event: &SessionEvent) -> io::Result<()> {
+        // Whatever follows it must not overtake it.
+        if !matches!(event, SessionEvent::Idle)
+            && let Some(outcome) = self.settled.take()
+        {
+            self.write(&settled_object(&outcome))?;
+        }
         match event {
             SessionEvent::Turn(Event::Settled(outcome)) => {
                 self.settled = Some(Arc::clone(outcome));
                 Ok(())
             }
-            SessionEvent::Turn(event) => {
-                if let Some(outcome) = self.settled.take() {
-                    self.write(&settled_object(&outcome))?;
-                }
-                self.write(&event_object(event))
-            }
+            SessionEvent::Turn(event) => self.write(&event_object(event)),
             SessionEvent::Custom { name, data } => self.write(&json!({
                 "type": "custom",
                 "name": name,

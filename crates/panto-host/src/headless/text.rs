@@ -104,13 +104,16 @@ impl<O: Write, E: Write> TextOutput<O, E> {
         self.blocks.clear();
     }
 
-    /// Lets the collected message leave.
+    /// Lets the collected message leave, in one write.
     fn release(&mut self) -> io::Result<()> {
+        let mut message = String::new();
         for block in std::mem::take(&mut self.blocks) {
-            self.show(&block)?;
-            self.end_line()?;
+            message.push_str(&block);
+            if !message.is_empty() && !message.ends_with('\n') {
+                message.push('\n');
+            }
         }
-        Ok(())
+        self.show(&message)
     }
 
     fn show(&mut self, text: &str) -> io::Result<()> {
@@ -123,15 +126,12 @@ impl<O: Write, E: Write> TextOutput<O, E> {
     }
 
     fn end_line(&mut self) -> io::Result<()> {
-        if self.flow == TextFlow::Streaming {
-            let mut rest = String::new();
-            self.sanitizer.finish(&mut rest);
-            self.show(&rest)?;
+        let mut rest = String::new();
+        self.sanitizer.finish(&mut rest);
+        if self.mid_line || !rest.is_empty() {
+            rest.push('\n');
         }
-        if self.mid_line {
-            self.show("\n")?;
-        }
-        Ok(())
+        self.show(&rest)
     }
 }
 
@@ -148,11 +148,13 @@ impl<O: Write, E: Write> Output for TextOutput<O, E> {
                 TextFlow::Whole => self.collect(event)?,
             }
         }
-        if self.flow == TextFlow::Streaming && self.notes.has_line(event) {
-            // Both may go to the same screen.
-            self.end_line()?;
+        if let Some(line) = self.notes.line(event) {
+            if self.flow == TextFlow::Streaming {
+                // Both may go to the same screen.
+                self.end_line()?;
+            }
+            self.notes.say(&line);
         }
-        self.notes.event(event);
         Ok(())
     }
 

@@ -55,7 +55,8 @@ impl Driver {
             Ok(Some(turn)) => {
                 state.commands.pop_front();
                 state.live = true;
-                state.interrupted = false;
+                state.taken_back.clear();
+                state.hurry = self.shared.closing.child_token();
                 state.announce_idle = true;
                 Step::Run(Box::new(turn))
             }
@@ -81,8 +82,8 @@ impl Driver {
 
     /// Takes note that the live turn has settled.
     ///
-    /// A turn may complete just as it is interrupted. What a person had queued comes back then
-    /// too, rather than starting a turn that nobody wants any more.
+    /// A turn may complete just as it is interrupted. What a person had queued until then comes
+    /// back all the same, rather than starting a turn that nobody wants any more.
     fn settle(&self, outcome: Arc<Outcome>) -> Arc<Outcome> {
         tracing::debug!(
             session = %self.shared.agent.session_id(),
@@ -92,10 +93,10 @@ impl Driver {
         );
         let mut state = self.shared.state.lock();
         state.live = false;
-        let late = match state.interrupted {
-            true => self.shared.withdraw_from_person(),
-            false => Vec::new(),
-        };
+        let taken_back = std::mem::take(&mut state.taken_back);
+        let late = self
+            .shared
+            .withdraw(|queued| taken_back.contains(&queued.id));
         if late.is_empty() {
             return outcome;
         }
@@ -105,8 +106,8 @@ impl Driver {
     }
 
     async fn send(&self, event: SessionEvent) {
-        let shared = &self.shared;
-        shared.readers.send(event, &shared.closing).await;
+        let hurry = self.shared.state.lock().hurry.clone();
+        self.shared.readers.send(event, &hurry).await;
     }
 }
 

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// How many events may wait for one reader before the session waits for it.
 const BUFFER: usize = 256;
 
-/// How long a session that is being closed waits for a reader that does not read.
-const CLOSING_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a turn that is to settle, or a session that is to close, waits for a reader that does
+/// not read.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a session tells its readers.
 #[derive(Debug, Clone)]
@@ -78,27 +79,28 @@ impl Readers {
         *self.senders.lock() = Arc::default();
     }
 
-    /// Hands `event` to every reader, and waits for those that are slow.
-    pub(super) async fn send(&self, event: SessionEvent, closing: &CancellationToken) {
+    /// Hands `event` to every reader, and waits for those that are slow: as long as it takes, but
+    /// once `hurry` is cancelled only for [`PATIENCE`].
+    pub(super) async fn send(&self, event: SessionEvent, hurry: &CancellationToken) {
         let senders = Arc::clone(&self.senders.lock());
         let Some((last, others)) = senders.split_last() else {
             return;
         };
         for sender in others {
-            self.send_to(sender, event.clone(), closing).await;
+            self.send_to(sender, event.clone(), hurry).await;
         }
-        self.send_to(last, event, closing).await;
+        self.send_to(last, event, hurry).await;
     }
 
     async fn send_to(
         &self,
         sender: &mpsc::Sender<SessionEvent>,
         event: SessionEvent,
-        closing: &CancellationToken,
+        hurry: &CancellationToken,
     ) {
         let out_of_patience = async {
-            closing.cancelled().await;
-            tokio::time::sleep(CLOSING_PATIENCE).await;
+            hurry.cancelled().await;
+            tokio::time::sleep(PATIENCE).await;
         };
         let delivered = tokio::select! {
             biased;

@@ -226,3 +226,54 @@ async fn commands_come_before_what_is_queued() {
     assert_eq!(kinds, [None, Some("nothing_to_compact"), None]);
     handle.close().await;
 }
+
+#[tokio::test]
+async fn a_prompt_submitted_during_the_grace_period_after_an_interrupt_starts_a_turn() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .step(gated("one", &gate))
+        .step(Step::text("two"));
+    let handle = SessionHandle::open(agent(script));
+    let mut events = handle.events();
+    handle.submit(Submission::follow_up("1")).unwrap();
+    wait_for(&mut events, "assistant_text_delta").await;
+    handle.submit(Submission::follow_up("before")).unwrap();
+    handle.interrupt();
+    // The driver shares this thread: the turn has not settled yet.
+    handle.submit(Submission::follow_up("after")).unwrap();
+    let settled = outcomes(&mut events).await;
+    assert_eq!(stops(&settled), [StopReason::Cancelled, StopReason::End]);
+    let returned: Vec<_> = settled[0]
+        .returned
+        .iter()
+        .map(|queued| queued.submission.clone())
+        .collect();
+    assert_eq!(returned, [Submission::follow_up("before")]);
+    assert_eq!(users(handle.agent()), ["1", "after"]);
+    handle.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_does_not_read_cannot_hold_an_interrupt_up() {
+    let script = Script::new()
+        .step(Step::new().then(Text::new("x").count(5_000)))
+        .step(Step::text("two"));
+    let handle = SessionHandle::open(agent(script));
+    let mut events = handle.events();
+    let mut stuck = handle.events();
+    handle.submit(Submission::follow_up("1")).unwrap();
+    let reader = tokio::spawn(async move { (outcomes(&mut events).await, events) });
+    // The clock goes on by itself once everybody waits: the driver for the stuck reader.
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(!reader.is_finished());
+    handle.interrupt();
+    let (settled, mut events) = reader.await.unwrap();
+    assert_eq!(stops(&settled), [StopReason::Cancelled]);
+
+    // It has what was in its buffer, and no more; the others go on.
+    assert_eq!(outcomes(&mut stuck).await.len(), 0);
+    assert!(stuck.next().await.is_none());
+    handle.submit(Submission::follow_up("2")).unwrap();
+    assert_eq!(stops(&outcomes(&mut events).await), [StopReason::End]);
+    handle.close().await;
+}

@@ -1,10 +1,9 @@
 //! `panto session export`: a conversation for other programs.
 
 use std::fs;
-use std::path::Path;
 
 use pantograph::session::{FileSystemJsonlStore, SessionTree};
-use pantograph::{Block, Message, Role, SessionId, ToolContent, ToolResult};
+use pantograph::{Block, Message, Role, SessionId, ToolContent};
 use serde_json::{Value, json};
 
 use super::load;
@@ -12,29 +11,22 @@ use crate::args::ExportFormat;
 use crate::failure::{Exit, Failure};
 use crate::streams;
 
-pub(super) fn export(
+pub(super) async fn export(
     store: &FileSystemJsonlStore,
     id: SessionId,
     format: ExportFormat,
-    file: Option<&Path>,
 ) -> Result<(), Failure> {
-    let bytes = match format {
-        ExportFormat::Md => markdown(&load(store, id)?).into_bytes(),
-        ExportFormat::Json => json_object(&load(store, id)?)?,
+    match format {
+        ExportFormat::Md => streams::print_text(&markdown(&load(store, id).await?)),
+        ExportFormat::Json => streams::print_json(&object(&load(store, id).await?)),
         ExportFormat::Jsonl => {
             let path = store.path(id);
-            fs::read(&path).map_err(|error| {
+            let bytes = fs::read(&path).map_err(|error| {
                 Failure::new(Exit::Usage, "session", error)
                     .context(format!("could not read `{}`", path.display()))
-            })?
+            })?;
+            streams::print_file(&bytes)
         }
-    };
-    match file {
-        None => streams::print(&bytes),
-        Some(file) => fs::write(file, bytes).map_err(|error| {
-            Failure::new(Exit::Usage, "output", error)
-                .context(format!("could not write `{}`", file.display()))
-        }),
     }
 }
 
@@ -70,7 +62,7 @@ fn push_markdown(block: &Block, text: &mut String) {
             push_fenced("json", &call.input, text);
         }
         Block::ToolResult(result) => {
-            text.push_str(&format!("\nResult ({}):\n\n", status(result)));
+            text.push_str(&format!("\nResult ({}):\n\n", result.status.as_str()));
             push_fenced("", &result.output(), text);
         }
         Block::Attachment(attachment) => {
@@ -99,36 +91,24 @@ fn push_fenced(language: &str, content: &str, text: &mut String) {
     ));
 }
 
-fn status(result: &ToolResult) -> &'static str {
-    match result.status {
-        pantograph::ToolStatus::Ok => "ok",
-        pantograph::ToolStatus::Error => "error",
-        pantograph::ToolStatus::Cancelled => "cancelled",
-    }
-}
-
 /// The session and the messages of its current branch as one object.
-fn json_object(tree: &SessionTree) -> Result<Vec<u8>, Failure> {
+fn object(tree: &SessionTree) -> Value {
     let header = tree.header();
     let messages: Vec<Value> = tree
         .branch()
         .iter()
-        .map(|message| object(message))
+        .map(|message| message_object(message))
         .collect();
-    let object = json!({
+    json!({
         "id": header.id,
         "created": header.created.to_string(),
         "cwd": header.cwd.to_string_lossy(),
         "metadata": header.metadata,
         "messages": messages,
-    });
-    let mut bytes = serde_json::to_vec_pretty(&object)
-        .map_err(|error| Failure::new(Exit::TurnFailed, "internal", error))?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    })
 }
 
-fn object(message: &Message) -> Value {
+fn message_object(message: &Message) -> Value {
     json!({
         "id": message.id,
         "at": message.at.to_string(),

@@ -70,11 +70,7 @@ async fn answers(batch: &BatchReplies, count: usize) -> String {
                 calls[index].push_str(&format!("output: {chunk}\n"));
             }
             ReplyUpdate::Answered { index, output } => {
-                let status = match output.status {
-                    ToolStatus::Ok => "ok",
-                    ToolStatus::Error => "error",
-                    ToolStatus::Cancelled => "cancelled",
-                };
+                let status = output.status.as_str();
                 let text = crate::message::join_text(&output.content);
                 calls[index].push_str(&format!("{status}: {text}\n"));
                 open -= 1;

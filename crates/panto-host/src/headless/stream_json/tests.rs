@@ -171,6 +171,16 @@ fn every_event_is_one_line_with_its_name_and_fields() {
     insta::assert_snapshot!(play(events));
 }
 
+fn types(lines: &str) -> Vec<String> {
+    lines
+        .lines()
+        .map(|line| {
+            let object: Value = serde_json::from_str(line).unwrap();
+            object["type"].as_str().unwrap().to_owned()
+        })
+        .collect()
+}
+
 #[test]
 fn a_turn_that_another_follows_has_a_line_of_its_own() {
     let turn = |stop| {
@@ -186,17 +196,23 @@ fn a_turn_that_another_follows_has_a_line_of_its_own() {
             .into_iter()
             .chain(turn(StopReason::End)),
     );
-    let types: Vec<String> = lines
-        .lines()
-        .map(|line| {
-            let object: Value = serde_json::from_str(line).unwrap();
-            object["type"].as_str().unwrap().to_owned()
-        })
-        .collect();
     assert_eq!(
-        types,
+        types(&lines),
         ["init", "turn_start", "settled", "turn_start", "result"]
     );
+}
+
+#[test]
+fn what_comes_after_a_turn_does_not_overtake_its_end() {
+    let lines = play([
+        SessionEvent::Turn(Event::Settled(outcome(StopReason::End))),
+        SessionEvent::Custom {
+            name: "progress".into(),
+            data: json!(1),
+        },
+        SessionEvent::Idle,
+    ]);
+    assert_eq!(types(&lines), ["init", "settled", "custom", "result"]);
 }
 
 #[test]

@@ -188,3 +188,29 @@ fn verbose_shows_tools_and_usage_beside_the_answer() {
     [panto: end, ? tokens in, ? out]
     "#);
 }
+
+/// Keeps what each write was given.
+#[derive(Default)]
+struct Writes(Vec<String>);
+
+impl std::io::Write for &mut Writes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.push(String::from_utf8(bytes.to_vec()).unwrap());
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_message_and_its_newline_are_one_write() {
+    let mut writes = Writes::default();
+    let notes = Notes::new(std::io::sink(), Detail::Brief);
+    let mut output = TextOutput::new(&mut writes, notes, TextFlow::Whole);
+    for event in text(&["a\n", "b"]).into_iter().chain([answered()]) {
+        output.event(&SessionEvent::Turn(event)).unwrap();
+    }
+    drop(output);
+    assert_eq!(writes.0, ["a\nb\n"]);
+}
