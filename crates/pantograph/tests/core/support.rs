@@ -212,9 +212,32 @@ impl SessionStore for MemoryStore {
 
 /// Asks the inner protocol, after it has compared the conversation that it is shown with the
 /// one that the store would load at this moment.
+///
+/// A panic inside a protocol fails only its turn, so differences are kept until this is dropped.
 pub(crate) struct Durable {
-    pub(crate) inner: Arc<ScriptedProtocol>,
-    pub(crate) store: MemoryStore,
+    inner: Arc<ScriptedProtocol>,
+    store: MemoryStore,
+    difference: Mutex<Option<String>>,
+}
+
+impl Durable {
+    pub(crate) fn new(inner: &Arc<ScriptedProtocol>, store: &MemoryStore) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            store: store.clone(),
+            difference: Mutex::new(None),
+        })
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        if let Some(difference) = self.difference.get_mut()
+            && !std::thread::panicking()
+        {
+            panic!("what was asked differs from what was stored: {difference}");
+        }
+    }
 }
 
 #[async_trait]
@@ -225,13 +248,10 @@ impl Protocol for Durable {
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
         if request.purpose == pantograph::protocol::Purpose::Turn {
-            let stored = self.store.tree().conversation();
-            assert_eq!(
-                stored.messages(),
-                request.conversation.messages(),
-                "what is asked differs from what is stored"
-            );
-            assert_eq!(stored.head(), request.conversation.head());
+            let (stored, asked) = (self.store.tree().conversation(), &request.conversation);
+            if stored.messages() != asked.messages() || stored.head() != asked.head() {
+                *self.difference.lock() = Some(format!("{asked:#?}\n{stored:#?}"));
+            }
         }
         self.inner.open(request).await
     }
