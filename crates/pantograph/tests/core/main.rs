@@ -7,6 +7,7 @@ mod branching;
 mod cancelling;
 mod compaction;
 mod editing;
+mod embedding;
 mod grace;
 mod healing;
 mod hooks;
