@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::governor::Governor;
 use crate::message::Origin;
+use crate::protocol::ToolChoice;
 use crate::retry::RetryPolicy;
 use crate::usage::Price;
 
@@ -77,6 +78,12 @@ pub struct Model {
     pub base_url: Option<String>,
     /// The reasoning label in force; the protocol maps it.
     pub reasoning: Option<String>,
+    /// How the model takes a reasoning label; `None` means as its protocol's newest models do.
+    pub reasoning_control: Option<ReasoningControl>,
+    /// Whether the model takes attachments. If not, it gets a line of text for each.
+    pub attachments: bool,
+    /// Whether it can be made to call a tool.
+    pub forced_tool: ForcedTool,
     /// How many tokens a request and its answer may hold together.
     /// Without it no compaction starts by itself.
     pub context_window: Option<u64>,
@@ -100,12 +107,27 @@ impl Model {
             reference,
             base_url: None,
             reasoning: None,
+            reasoning_control: None,
+            attachments: true,
+            forced_tool: ForcedTool::default(),
             context_window: None,
             max_output: None,
             price: None,
             limits: StreamLimits::default(),
             retry: RetryPolicy::default(),
             governor: Arc::new(Governor::default()),
+        }
+    }
+
+    /// The reasoning label that holds for an answer to `choice`.
+    ///
+    /// [`Model::reasoning`], but `off` where the model cannot both think and be made to call a
+    /// tool.
+    pub fn effective_reasoning(&self, choice: &ToolChoice) -> Option<&str> {
+        let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
+        match self.reasoning.as_deref() {
+            Some(_) if forced && self.forced_tool == ForcedTool::WithoutThinking => Some("off"),
+            label => label,
         }
     }
 
@@ -118,6 +140,50 @@ impl Model {
             reference: self.reference.to_string(),
             reasoning: self.reasoning.clone(),
         }
+    }
+}
+
+/// Whether a model can be made to call a tool, see [`ToolChoice`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ForcedTool {
+    /// Whether it thinks or not.
+    Yes,
+    /// Only while it does not think; reasoning is turned off for such an answer.
+    #[default]
+    WithoutThinking,
+    /// Never; it is asked for the call in words.
+    No,
+}
+
+impl ForcedTool {
+    /// Reads the name that settings have for it; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "yes" => Self::Yes,
+            "without_thinking" => Self::WithoutThinking,
+            "no" => Self::No,
+            _ => return None,
+        })
+    }
+}
+
+/// How a model takes a reasoning label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasoningControl {
+    /// As a word, and decides itself how much to think.
+    Effort,
+    /// As a number of tokens that thinking may take.
+    Budget,
+}
+
+impl ReasoningControl {
+    /// Reads the name that settings have for it; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "effort" => Self::Effort,
+            "budget" => Self::Budget,
+            _ => return None,
+        })
     }
 }
 
@@ -146,6 +212,37 @@ impl Default for StreamLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thinking_gives_way_to_a_forced_tool_only_where_they_clash() {
+        let cases = [
+            (ForcedTool::Yes, ToolChoice::Required, Some("high")),
+            (ForcedTool::No, ToolChoice::Required, Some("high")),
+            (ForcedTool::WithoutThinking, ToolChoice::Auto, Some("high")),
+            (ForcedTool::WithoutThinking, ToolChoice::None, Some("high")),
+            (
+                ForcedTool::WithoutThinking,
+                ToolChoice::Required,
+                Some("off"),
+            ),
+            (
+                ForcedTool::WithoutThinking,
+                ToolChoice::Named("read".into()),
+                Some("off"),
+            ),
+        ];
+        for (forced_tool, choice, expected) in cases {
+            let mut model = Model::new(ModelRef::parse("a:b").unwrap());
+            model.forced_tool = forced_tool;
+            assert_eq!(model.effective_reasoning(&choice), None);
+            model.reasoning = Some("high".into());
+            assert_eq!(
+                model.effective_reasoning(&choice),
+                expected,
+                "{forced_tool:?}"
+            );
+        }
+    }
 
     #[test]
     fn references_split_at_the_first_colon_only() {

@@ -219,7 +219,10 @@ impl Drive {
             .agent
             .shared
             .new_message(Role::Assistant, answer.blocks);
-        message.origin = Some(Arc::new(config.model.origin(config.protocol.name())));
+        let mut origin = config.model.origin(config.protocol.name());
+        let label = config.model.effective_reasoning(&config.tool_choice);
+        origin.reasoning = label.map(str::to_owned);
+        message.origin = Some(Arc::new(origin));
         message.usage = Some(usage).filter(|usage| !usage.is_unknown());
         message.stop = Some(answer.stop);
         let id = message.id.clone();
