@@ -40,6 +40,11 @@ const LAYERS: &[Layer] = &[
         knows: &[Subject::ConfigFiles],
     },
     Layer {
+        name: "pantograph-providers",
+        stands_on: &["pantograph"],
+        knows: &[Subject::Http],
+    },
+    Layer {
         name: "panto-host",
         stands_on: &["pantograph", "pantograph-scripted"],
         knows: &[Subject::Home, Subject::ConfigFiles],

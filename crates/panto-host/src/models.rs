@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pantograph::protocol::Protocol;
-use pantograph::{Governor, Model, ModelRef};
+use pantograph::{ForcedTool, Governor, Model, ModelRef, ReasoningControl};
 use parking_lot::Mutex;
 
 use crate::config::{Config, ModelSettings, Provider, REASONING};
@@ -260,6 +260,20 @@ fn model(reference: ModelRef, listed: Option<&ModelSettings>) -> Model {
             context_window: listed.context_window.as_deref().copied(),
             max_output: listed.max_output.as_deref().copied(),
             price: listed.price,
+            reasoning_control: listed
+                .reasoning_control
+                .as_ref()
+                .and_then(|control| ReasoningControl::parse(control)),
+            attachments: listed
+                .attachments
+                .as_deref()
+                .copied()
+                .unwrap_or(model.attachments),
+            forced_tool: listed
+                .forced_tool
+                .as_ref()
+                .and_then(|forced| ForcedTool::parse(forced))
+                .unwrap_or(model.forced_tool),
             ..model
         },
         None => Model {

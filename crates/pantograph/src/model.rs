@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::governor::Governor;
 use crate::message::Origin;
+use crate::protocol::ToolChoice;
 use crate::retry::RetryPolicy;
 use crate::usage::Price;
 
@@ -78,6 +79,12 @@ pub struct Model {
     pub base_url: Option<String>,
     /// The reasoning label in force; the protocol maps it.
     pub reasoning: Option<String>,
+    /// How the model takes a reasoning label; `None` means as its protocol's newest models do.
+    pub reasoning_control: Option<ReasoningControl>,
+    /// Whether the model takes attachments. If not, it gets a line of text for each.
+    pub attachments: bool,
+    /// Whether it can be made to call a tool.
+    pub forced_tool: ForcedTool,
     /// How many tokens a request and its answer may hold together.
     /// Without it no compaction starts by itself.
     pub context_window: Option<u64>,
@@ -101,12 +108,27 @@ impl Model {
             reference,
             base_url: None,
             reasoning: None,
+            reasoning_control: None,
+            attachments: true,
+            forced_tool: ForcedTool::default(),
             context_window: None,
             max_output: None,
             price: None,
             limits: StreamLimits::default(),
             retry: RetryPolicy::default(),
             governor: Arc::new(Governor::default()),
+        }
+    }
+
+    /// The reasoning label that holds for an answer to `choice`.
+    ///
+    /// [`Model::reasoning`], but `off` where the model cannot both think and be made to call a
+    /// tool.
+    pub fn effective_reasoning(&self, choice: &ToolChoice) -> Option<&str> {
+        let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
+        match self.reasoning.as_deref() {
+            Some(_) if forced && self.forced_tool == ForcedTool::WithoutThinking => Some("off"),
+            label => label,
         }
     }
 
@@ -132,6 +154,9 @@ impl fmt::Debug for Model {
             .field("context_window", &self.context_window)
             .field("max_output", &self.max_output)
             .field("price", &self.price)
+            .field("attachments", &self.attachments)
+            .field("forced_tool", &self.forced_tool)
+            .field("reasoning_control", &self.reasoning_control)
             .field("limits", &self.limits)
             .field("retry", &self.retry)
             .field("governor", &self.governor)
@@ -148,6 +173,50 @@ fn without_secrets(url: &str) -> String {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
     format!("{scheme}://{host}{path}")
+}
+
+/// Whether a model can be made to call a tool, see [`ToolChoice`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ForcedTool {
+    /// Whether it thinks or not.
+    Yes,
+    /// Only while it does not think; reasoning is turned off for such an answer.
+    #[default]
+    WithoutThinking,
+    /// Never; it is asked for the call in words.
+    No,
+}
+
+impl ForcedTool {
+    /// Reads the name that settings have for it; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "yes" => Self::Yes,
+            "without_thinking" => Self::WithoutThinking,
+            "no" => Self::No,
+            _ => return None,
+        })
+    }
+}
+
+/// How a model takes a reasoning label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasoningControl {
+    /// As a word, and decides itself how much to think.
+    Effort,
+    /// As a number of tokens that thinking may take.
+    Budget,
+}
+
+impl ReasoningControl {
+    /// Reads the name that settings have for it; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "effort" => Self::Effort,
+            "budget" => Self::Budget,
+            _ => return None,
+        })
+    }
 }
 
 /// How long the parts of one attempt may take; `None` means for ever.
@@ -175,6 +244,37 @@ impl Default for StreamLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thinking_gives_way_to_a_forced_tool_only_where_they_clash() {
+        let cases = [
+            (ForcedTool::Yes, ToolChoice::Required, Some("high")),
+            (ForcedTool::No, ToolChoice::Required, Some("high")),
+            (ForcedTool::WithoutThinking, ToolChoice::Auto, Some("high")),
+            (ForcedTool::WithoutThinking, ToolChoice::None, Some("high")),
+            (
+                ForcedTool::WithoutThinking,
+                ToolChoice::Required,
+                Some("off"),
+            ),
+            (
+                ForcedTool::WithoutThinking,
+                ToolChoice::Named("read".into()),
+                Some("off"),
+            ),
+        ];
+        for (forced_tool, choice, expected) in cases {
+            let mut model = Model::new(ModelRef::parse("a:b").unwrap());
+            model.forced_tool = forced_tool;
+            assert_eq!(model.effective_reasoning(&choice), None);
+            model.reasoning = Some("high".into());
+            assert_eq!(
+                model.effective_reasoning(&choice),
+                expected,
+                "{forced_tool:?}"
+            );
+        }
+    }
 
     #[test]
     fn references_split_at_the_first_colon_only() {

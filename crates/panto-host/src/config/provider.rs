@@ -113,6 +113,8 @@ pub struct ModelSettings {
     pub max_output: Option<Sourced<u64>>,
     /// The reasoning labels that it knows; without the list any is passed on.
     pub reasoning: Option<Sourced<Vec<String>>>,
+    /// How it takes a label: `effort` or `budget`.
+    pub reasoning_control: Option<Sourced<String>>,
     /// Whether it takes attachments.
     pub attachments: Option<Sourced<bool>>,
     /// Whether it can be made to call a tool: `yes`, `no` or `without_thinking`.

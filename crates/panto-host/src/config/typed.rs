@@ -70,6 +70,7 @@ fn model(mut table: Table) -> ModelSettings {
         context_window: table.take("context_window", tokens),
         max_output: table.take("max_output", tokens),
         reasoning: table.take("reasoning", texts),
+        reasoning_control: table.take("reasoning_control", text),
         attachments: table.take("attachments", Value::as_bool),
         forced_tool: table.take("forced_tool", text),
         price: price(table.take_table("price")),

@@ -45,11 +45,16 @@ impl Drive {
     ) -> Asked {
         self.agent.shared.note_asked(&protocol);
         let model = Arc::clone(&request.model);
-        let style = protocol.name().to_owned();
+        let origin = {
+            let mut origin = model.origin(protocol.name());
+            let label = model.effective_reasoning(&request.tool_choice);
+            origin.reasoning = label.map(str::to_owned);
+            Arc::new(origin)
+        };
         let mut retry = 0;
         loop {
             let Some(permit) = self.admitted(&model).await else {
-                return Asked::Cancelled(Draft::new().interrupted(model, style));
+                return Asked::Cancelled(Draft::new().interrupted(model, origin));
             };
             let mut permit = Some(permit);
             let mut draft = Draft::new();
@@ -63,15 +68,15 @@ impl Drive {
             let attempt = AssertUnwindSafe(attempt).catch_unwind().await;
             let error = match attempt {
                 Ok(Attempt::Complete(stop)) => {
-                    return Asked::Answered(draft.finish(stop, model, style));
+                    return Asked::Answered(draft.finish(stop, model, origin));
                 }
                 Ok(Attempt::Cancelled) => {
-                    return Asked::Cancelled(draft.interrupted(model, style));
+                    return Asked::Cancelled(draft.interrupted(model, origin));
                 }
                 Ok(Attempt::Failed(error)) => error,
                 Err(panic) => {
                     let what = panic_text(&*panic);
-                    let message = format!("the protocol `{style}` failed inside: {what}");
+                    let message = format!("the protocol `{}` failed inside: {what}", origin.style);
                     ProviderError::new(ErrorClass::Terminal, message)
                 }
             };
@@ -114,7 +119,7 @@ impl Drive {
             tokio::select! {
                 biased;
                 () = self.cancel.asked() => {
-                    return Asked::Cancelled(Draft::new().interrupted(model, style));
+                    return Asked::Cancelled(Draft::new().interrupted(model, origin));
                 }
                 () = tokio::time::sleep(delay) => {}
             }

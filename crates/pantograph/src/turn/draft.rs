@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Emitter;
 use crate::error::{ErrorClass, ProviderError};
 use crate::event::Event;
-use crate::message::{Block, CallId, StopReason, ToolCall, text_of};
+use crate::message::{Block, CallId, Origin, StopReason, ToolCall, text_of};
 use crate::model::Model;
 use crate::protocol::ProtocolEvent;
 use crate::raw_json::RawJson;
@@ -63,8 +63,8 @@ pub(super) struct Answer {
     pub(super) cut: HashSet<CallId>,
     /// Who was asked, which is not always who is asked next.
     pub(super) model: Arc<Model>,
-    /// Over which protocol.
-    pub(super) style: String,
+    /// What is recorded of that.
+    pub(super) origin: Arc<Origin>,
 }
 
 impl Answer {
@@ -335,7 +335,7 @@ impl Draft {
     }
 
     /// The answer that `stop` ended.
-    pub(super) fn finish(self, stop: StopReason, model: Arc<Model>, style: String) -> Answer {
+    pub(super) fn finish(self, stop: StopReason, model: Arc<Model>, origin: Arc<Origin>) -> Answer {
         let mut cut = HashSet::new();
         for block in &self.blocks {
             if let Kind::Call { id, input, .. } = &block.kind
@@ -363,14 +363,14 @@ impl Draft {
             usage: self.usage,
             cut,
             model,
-            style,
+            origin,
         }
     }
 
     /// What a cancel leaves: text, complete calls, and thinking that its provider signed.
     ///
     /// Not thinking at the end or alone, which providers refuse.
-    pub(super) fn interrupted(self, model: Arc<Model>, style: String) -> Answer {
+    pub(super) fn interrupted(self, model: Arc<Model>, origin: Arc<Origin>) -> Answer {
         let mut blocks: Vec<Block> = Vec::new();
         for mut block in self.blocks {
             let keep = match &block.kind {
@@ -396,7 +396,7 @@ impl Draft {
             usage: self.usage,
             cut: HashSet::new(),
             model,
-            style,
+            origin,
         }
     }
 }

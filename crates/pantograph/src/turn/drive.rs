@@ -263,7 +263,7 @@ impl Drive {
             .agent
             .shared
             .new_message(Role::Assistant, answer.blocks);
-        message.origin = Some(Arc::new(model.origin(&answer.style)));
+        message.origin = Some(answer.origin);
         message.usage = Some(usage).filter(|usage| !usage.is_unknown());
         message.stop = Some(answer.stop);
         let id = message.id.clone();

@@ -1,0 +1,105 @@
+//! `anthropic-messages`: the Messages API of Anthropic, and of what speaks like it.
+//!
+//! Written after the public documentation of the API, version `2023-06-01`.
+
+mod decode;
+mod request;
+mod thinking;
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::Stream;
+use pantograph::ProviderError;
+use pantograph::protocol::{Protocol, ProtocolStream, Request};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::endpoint::Endpoint;
+use crate::history;
+use crate::http::{KeyHeader, Post};
+use crate::stream::{self, WireStream};
+use decode::MessagesDecoder;
+
+const STYLE: &str = "anthropic-messages";
+
+/// The version of the API that this speaks.
+const VERSION: &str = "2023-06-01";
+
+/// How a server deviates from Anthropic's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnthropicFlags {
+    /// Takes the key as `authorization: Bearer …` instead of `x-api-key`.
+    pub bearer: bool,
+    /// Knows no `cache_control`.
+    pub no_cache_marks: bool,
+    /// Wants its thinking back although it does not sign it.
+    pub unsigned_thinking: bool,
+}
+
+/// The protocol `anthropic-messages`.
+#[derive(Debug, Clone)]
+pub struct AnthropicMessages {
+    endpoint: Endpoint,
+    flags: AnthropicFlags,
+}
+
+impl AnthropicMessages {
+    /// Where Anthropic itself is reached.
+    pub const BASE_URL: &str = "https://api.anthropic.com";
+
+    /// The protocol at `endpoint`.
+    pub fn new(endpoint: Endpoint, flags: AnthropicFlags) -> Self {
+        Self { endpoint, flags }
+    }
+
+    /// The body that is sent for a request. Blocks on attachments that lie in files.
+    pub fn encode(&self, request: &Request) -> Vec<u8> {
+        request::body(request, self.flags)
+    }
+
+    /// Reads an answer to `request` that came in another way, such as a recorded one.
+    pub fn decode(
+        &self,
+        request: &Request,
+        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> Box<dyn ProtocolStream> {
+        let names = Arc::new(history::wire_names(request));
+        Box::new(WireStream::over(body, MessagesDecoder::new(names)))
+    }
+}
+
+#[async_trait]
+impl Protocol for AnthropicMessages {
+    fn name(&self) -> &str {
+        STYLE
+    }
+
+    async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
+        let connect = request.model.limits.connect;
+        let names = Arc::new(history::wire_names(&request));
+        let flags = self.flags;
+        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
+        let post = Post {
+            path: "/v1/messages".into(),
+            query: None,
+            headers: HeaderMap::from_iter([(
+                HeaderName::from_static("anthropic-version"),
+                HeaderValue::from_static(VERSION),
+            )]),
+            key: match flags.bearer {
+                true => KeyHeader::Bearer,
+                false => KeyHeader::Named("x-api-key"),
+            },
+            body,
+            connect,
+        };
+        let decoder = MessagesDecoder::new(names);
+        Ok(Box::new(WireStream::new(
+            self.endpoint.clone(),
+            post,
+            decoder,
+        )))
+    }
+}

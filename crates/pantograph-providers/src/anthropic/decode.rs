@@ -1,0 +1,356 @@
+//! The events of an answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pantograph::protocol::ProtocolEvent;
+use pantograph::wire_name::WireNames;
+use pantograph::{ErrorClass, ProviderError, RawJson, StopReason, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::failure;
+use crate::stream::Decoder;
+
+/// Reads the events of one answer.
+pub(super) struct MessagesDecoder {
+    names: Arc<WireNames>,
+    /// The blocks that have begun and not ended; rarely more than one.
+    open: Vec<Open>,
+    stop: StopReason,
+}
+
+struct Open {
+    index: u32,
+    kind: Kind,
+}
+
+enum Kind {
+    Text,
+    Thinking {
+        signature: String,
+    },
+    Call {
+        /// What the block began with; it counts if nothing follows.
+        input: Option<String>,
+    },
+    /// A block that only the provider understands, and what its deltas add to it.
+    Opaque {
+        block: String,
+        text: String,
+        input: String,
+    },
+}
+
+impl MessagesDecoder {
+    pub(super) fn new(names: Arc<WireNames>) -> Self {
+        Self {
+            names,
+            open: Vec::new(),
+            stop: StopReason::End,
+        }
+    }
+
+    fn start(&mut self, index: u32, block: &RawValue, out: &mut VecDeque<ProtocolEvent>) {
+        let raw = block.get();
+        let opaque = || Kind::Opaque {
+            block: raw.to_owned(),
+            text: String::new(),
+            input: String::new(),
+        };
+        let kind = match serde_json::from_str::<Block<'_>>(raw) {
+            Ok(block) => match block.kind {
+                BlockKind::Text => {
+                    out.extend(block.text.and_then(|text| text_delta(index, text)));
+                    Kind::Text
+                }
+                BlockKind::Thinking => {
+                    out.extend(block.thinking.and_then(|text| thinking_delta(index, text)));
+                    Kind::Thinking {
+                        signature: block.signature.unwrap_or_default(),
+                    }
+                }
+                BlockKind::ToolUse => {
+                    let name = block.name.unwrap_or_default();
+                    out.push_back(ProtocolEvent::ToolCallStart {
+                        index,
+                        id: block.id.unwrap_or_default(),
+                        name: self.names.decode(&name).unwrap_or(&name).to_owned(),
+                    });
+                    let input = block.input.map(RawValue::get);
+                    Kind::Call {
+                        input: input
+                            .filter(|input| !is_empty_object(input))
+                            .map(str::to_owned),
+                    }
+                }
+                BlockKind::Other => opaque(),
+            },
+            Err(_) => opaque(),
+        };
+        self.open.push(Open { index, kind });
+    }
+
+    fn delta(&mut self, index: u32, delta: Delta, out: &mut VecDeque<ProtocolEvent>) {
+        let Some(open) = self.open.iter_mut().rfind(|open| open.index == index) else {
+            return;
+        };
+        match &mut open.kind {
+            Kind::Text => out.extend(delta.text.and_then(|text| text_delta(index, text))),
+            Kind::Thinking { signature } => {
+                out.extend(delta.thinking.and_then(|text| thinking_delta(index, text)));
+                signature.push_str(delta.signature.as_deref().unwrap_or_default());
+            }
+            Kind::Call { input } => {
+                if let Some(json) = delta.partial_json.filter(|json| !json.is_empty()) {
+                    *input = None;
+                    out.push_back(ProtocolEvent::ToolCallDelta { index, json });
+                }
+            }
+            Kind::Opaque { text, input, .. } => {
+                text.push_str(delta.text.as_deref().unwrap_or_default());
+                input.push_str(delta.partial_json.as_deref().unwrap_or_default());
+            }
+        }
+    }
+
+    fn end_block(&mut self, index: u32, out: &mut VecDeque<ProtocolEvent>) {
+        let Some(at) = self.open.iter().rposition(|open| open.index == index) else {
+            return;
+        };
+        match self.open.remove(at).kind {
+            Kind::Text => {}
+            Kind::Thinking { signature } if signature.is_empty() => {}
+            Kind::Thinking { signature } => {
+                out.push_back(ProtocolEvent::ThinkingSignature { index, signature });
+            }
+            Kind::Call { input } => {
+                out.extend(input.map(|json| ProtocolEvent::ToolCallDelta { index, json }));
+            }
+            Kind::Opaque { block, text, input } => {
+                let raw = whole_item(&block, text, &input);
+                out.extend(raw.map(|raw| ProtocolEvent::Opaque { index, raw }));
+            }
+        }
+        out.push_back(ProtocolEvent::BlockEnd { index });
+    }
+
+    fn stopped(&mut self, delta: &Delta) -> Result<(), ProviderError> {
+        self.stop = match delta.stop_reason.as_deref() {
+            None => return Ok(()),
+            Some("tool_use") => StopReason::ToolCalls,
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Limit,
+            Some("refusal") => return Err(refusal(delta)),
+            // `end_turn`, `stop_sequence`, `pause_turn`, and what the API may come to have.
+            Some(_) => StopReason::End,
+        };
+        Ok(())
+    }
+}
+
+impl Decoder for MessagesDecoder {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Result<(), ProviderError> {
+        let event: Event<'_> = match serde_json::from_str(data) {
+            Ok(event) => event,
+            // An event of a kind that is not known may have any shape.
+            Err(_) if is_unknown_event(data) => return Ok(()),
+            Err(_) => {
+                return Err(failure::malformed("the provider sent a broken event", data));
+            }
+        };
+        if event.kind == EventKind::Error || name == Some("error") || event.error.is_some() {
+            return Err(failure::in_stream(data));
+        }
+        let index = event.index.unwrap_or_default();
+        match event.kind {
+            EventKind::MessageStart => {
+                let usage = event.message.and_then(|message| message.usage);
+                out.extend(usage.map(|usage| ProtocolEvent::Usage(usage.into())));
+            }
+            EventKind::ContentBlockStart => {
+                if let Some(block) = event.content_block {
+                    self.start(index, block, out);
+                }
+            }
+            EventKind::ContentBlockDelta => {
+                if let Some(delta) = event.delta {
+                    self.delta(index, delta, out);
+                }
+            }
+            EventKind::ContentBlockStop => self.end_block(index, out),
+            EventKind::MessageDelta => {
+                out.extend(event.usage.map(|usage| ProtocolEvent::Usage(usage.into())));
+                if let Some(delta) = &event.delta {
+                    self.stopped(delta)?;
+                }
+            }
+            EventKind::MessageStop => out.push_back(ProtocolEvent::Done { stop: self.stop }),
+            EventKind::Error | EventKind::Other => {}
+        }
+        Ok(())
+    }
+}
+
+/// Any event. Flat, so that it is read in one pass.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", default)]
+    kind: EventKind,
+    index: Option<u32>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    delta: Option<Delta>,
+    message: Option<Started>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EventKind {
+    MessageStart,
+    ContentBlockStart,
+    ContentBlockDelta,
+    ContentBlockStop,
+    MessageDelta,
+    MessageStop,
+    Error,
+    /// `ping`, and what the API may come to have.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// The delta of a block or of the message.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Delta {
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    stop_reason: Option<String>,
+    stop_details: Option<StopDetails>,
+}
+
+#[derive(Deserialize)]
+struct StopDetails {
+    explanation: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: BlockKind,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockKind {
+    Text,
+    Thinking,
+    ToolUse,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(usage: WireUsage) -> Self {
+        Usage {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_input_tokens,
+            cache_write: usage.cache_creation_input_tokens,
+            reasoning: usage
+                .output_tokens_details
+                .and_then(|details| details.thinking_tokens),
+        }
+    }
+}
+
+fn text_delta(index: u32, text: String) -> Option<ProtocolEvent> {
+    (!text.is_empty()).then_some(ProtocolEvent::TextDelta { index, text })
+}
+
+fn thinking_delta(index: u32, text: String) -> Option<ProtocolEvent> {
+    (!text.is_empty()).then_some(ProtocolEvent::ThinkingDelta { index, text })
+}
+
+fn is_empty_object(json: &str) -> bool {
+    json.strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|inside| inside.trim().is_empty())
+}
+
+/// A block that only the provider understands, with its deltas put where they belong.
+fn whole_item(block: &str, text: String, input: &str) -> Option<RawJson> {
+    if text.is_empty() && input.is_empty() {
+        return RawJson::parse(block).ok();
+    }
+    let mut item: Value = serde_json::from_str(block).ok()?;
+    let fields = item.as_object_mut()?;
+    if let Ok(input) = serde_json::from_str::<Value>(input) {
+        fields.insert("input".into(), input);
+    }
+    if !text.is_empty() {
+        fields.insert("text".into(), text.into());
+    }
+    Some(RawJson::from_value(&item))
+}
+
+/// Whether this is JSON of a kind that nobody here knows.
+fn is_unknown_event(data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Tag {
+        #[serde(rename = "type", default)]
+        kind: EventKind,
+    }
+    serde_json::from_str::<Tag>(data).is_ok_and(|tag| tag.kind == EventKind::Other)
+}
+
+fn refusal(delta: &Delta) -> ProviderError {
+    let details = delta.stop_details.as_ref();
+    let explanation = details.and_then(|details| details.explanation.as_deref());
+    let mut error = ProviderError::new(
+        ErrorClass::Terminal,
+        match explanation {
+            Some(explanation) => format!("the model refused to answer: {explanation}"),
+            None => "the model refused to answer".to_owned(),
+        },
+    );
+    error.code = Some("refusal".into());
+    error
+}

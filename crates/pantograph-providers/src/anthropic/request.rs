@@ -1,0 +1,318 @@
+//! The body of a request.
+
+use std::borrow::Cow;
+
+use pantograph::protocol::{Purpose, Request, ToolChoice};
+use pantograph::{RawJson, ToolStatus};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::thinking::{OutputConfig, Reasoning, Thinking};
+use super::{AnthropicFlags, STYLE};
+use crate::attachment::{File, FileRule};
+use crate::call_ids::IdRule;
+use crate::forcing::Forcing;
+use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
+use crate::schema::{self, SchemaRules};
+
+const RULES: WireRules = WireRules {
+    style: STYLE,
+    ids: IdRule::up_to(64),
+    files: FileRule {
+        images: true,
+        pdf: true,
+        max_encoded: 5 * 1024 * 1024,
+    },
+    results: Results::WithUser,
+};
+
+/// How many of the last user turns are marked: the last for the next request, the one before it
+/// to find what this one's predecessor wrote. With tools and system that is four, all there may be.
+const MARKED_TURNS: usize = 2;
+
+pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
+    let history = History::new(request, RULES);
+    let forcing = Forcing::of(request, history.names());
+    let turns = history.turns();
+    let reasoning = Reasoning::of(&request.model, forcing.reasoning, &turns);
+    // A compaction's request is never continued.
+    let marks = !flags.no_cache_marks && request.purpose == Purpose::Turn;
+    let body = Body {
+        model: &request.model.wire_model,
+        max_tokens: reasoning.max_tokens,
+        stream: true,
+        thinking: reasoning.thinking,
+        output_config: reasoning.output_config,
+        tool_choice: tool_choice(&forcing, &history),
+        tools: tools(&forcing, &history, marks),
+        system: system(&forcing, &history, marks),
+        messages: messages(&turns, flags, marks),
+    };
+    // Writing into memory fails only for maps with keys that are no strings; there are none.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<SystemText<'a>>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+struct SystemText<'a> {
+    r#type: &'static str,
+    text: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: &'static str,
+    content: Vec<WireBlock<'a>>,
+}
+
+/// A block and, perhaps, a mark up to which the provider keeps the request.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireBlock<'a> {
+    Known {
+        #[serde(flatten)]
+        block: Known<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Opaque(&'a RawJson),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Known<'a> {
+    Text {
+        text: &'a str,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a RawJson,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: Vec<WireBlock<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct CacheControl {
+    r#type: &'static str,
+}
+
+const EPHEMERAL: CacheControl = CacheControl {
+    r#type: "ephemeral",
+};
+
+impl<'a> From<Known<'a>> for WireBlock<'a> {
+    fn from(block: Known<'a>) -> Self {
+        WireBlock::Known {
+            block,
+            cache_control: None,
+        }
+    }
+}
+
+fn mark(marks: bool) -> Option<CacheControl> {
+    marks.then_some(EPHEMERAL)
+}
+
+fn tool_choice(forcing: &Forcing<'_>, history: &History<'_>) -> Option<Value> {
+    Some(match &forcing.choice {
+        _ if forcing.tools.is_empty() && !history.called_tools().is_empty() => {
+            json!({ "type": "none" })
+        }
+        // What goes without saying is not said.
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!({ "type": "none" }),
+        ToolChoice::Required => json!({ "type": "any" }),
+        ToolChoice::Named(name) => json!({ "type": "tool", "name": history.names().encode(name) }),
+    })
+}
+
+/// The tools. The API wants some wherever a conversation has calls, so an agent without tools
+/// declares those that it once called, as no longer there.
+fn tools<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<Tool<'a>> {
+    let tool = |name: &'a str, description: &'a str, input_schema| Tool {
+        name: Cow::Owned(history.names().encode(name).into_owned()),
+        description,
+        input_schema,
+        cache_control: None,
+    };
+    let mut tools: Vec<Tool<'a>> = match forcing.tools.is_empty() {
+        false => forcing
+            .tools
+            .iter()
+            .map(|declared| {
+                let schema = schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA);
+                tool(declared.name.as_str(), &declared.description, schema)
+            })
+            .collect(),
+        true => history
+            .called_tools()
+            .into_iter()
+            .map(|name| {
+                let schema = json!({ "type": "object", "properties": {} });
+                tool(name, "No longer available: do not call it.", schema)
+            })
+            .collect(),
+    };
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = mark(marks);
+    }
+    tools
+}
+
+fn system<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<SystemText<'a>> {
+    let text = |text| SystemText {
+        r#type: "text",
+        text,
+        cache_control: None,
+    };
+    let mut texts: Vec<SystemText<'a>> = history.system().into_iter().map(text).collect();
+    if let Some(last) = texts.last_mut() {
+        last.cache_control = mark(marks);
+    }
+    // After the mark: it comes and goes.
+    let instruction = forcing.instruction.clone().map(Cow::Owned);
+    texts.extend(instruction.map(text));
+    texts
+}
+
+fn messages<'a>(turns: &'a [Turn<'a>], flags: AnthropicFlags, marks: bool) -> Vec<WireMessage<'a>> {
+    let mut messages: Vec<WireMessage<'a>> = turns
+        .iter()
+        .map(|turn| WireMessage {
+            role: match turn.speaker {
+                Speaker::Assistant => "assistant",
+                Speaker::User | Speaker::Tool => "user",
+            },
+            content: turn
+                .parts
+                .iter()
+                .filter_map(|part| block(part, flags))
+                .collect(),
+        })
+        .filter(|message| !message.content.is_empty())
+        .collect();
+    let users = messages
+        .iter_mut()
+        .rev()
+        .filter(|message| message.role == "user");
+    for message in users.take(MARKED_TURNS) {
+        if let Some(WireBlock::Known { cache_control, .. }) = message.content.last_mut() {
+            *cache_control = mark(marks);
+        }
+    }
+    messages
+}
+
+fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>> {
+    Some(match part {
+        Part::Text { text, .. } => Known::Text { text }.into(),
+        Part::Thinking {
+            text, signature, ..
+        } => {
+            let signature = match signature {
+                Some(signature) => signature,
+                None if flags.unsigned_thinking => "",
+                None => return None,
+            };
+            Known::Thinking {
+                thinking: text,
+                signature,
+            }
+            .into()
+        }
+        Part::Call(call) => Known::ToolUse {
+            id: call.id,
+            name: &call.name,
+            input: &call.input,
+        }
+        .into(),
+        Part::Result(result) => Known::ToolResult {
+            tool_use_id: result.call,
+            content: result
+                .content
+                .iter()
+                .map(|part| content(part, result.status))
+                .collect(),
+            is_error: result.status != ToolStatus::Ok,
+        }
+        .into(),
+        Part::File(file) => self::file(file),
+        Part::Opaque(raw) => WireBlock::Opaque(raw),
+    })
+}
+
+fn content<'a>(content: &'a Content<'a>, status: ToolStatus) -> WireBlock<'a> {
+    match content {
+        Content::Text(text) => Known::Text { text }.into(),
+        Content::File(file) if status == ToolStatus::Ok => self::file(file),
+        // The API takes nothing but text in a result that is an error.
+        Content::File(_) => Known::Text {
+            text: "[an attachment was left out: the call did not succeed]",
+        }
+        .into(),
+    }
+}
+
+fn file(file: &File) -> WireBlock<'_> {
+    let source = Source {
+        r#type: "base64",
+        media_type: &file.media_type,
+        data: &file.data,
+    };
+    match file.is_image() {
+        true => Known::Image { source }.into(),
+        false => Known::Document { source }.into(),
+    }
+}

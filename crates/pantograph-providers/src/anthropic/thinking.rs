@@ -1,0 +1,100 @@
+//! Reasoning labels as the Messages API takes them.
+
+use pantograph::{Model, ReasoningControl};
+use serde::Serialize;
+
+use crate::history::{Part, Speaker, Turn};
+
+/// What an answer may have if nobody knows the model's limit.
+const DEFAULT_MAX_TOKENS: u64 = 4_096;
+
+/// The smallest budget that the API takes.
+const MIN_BUDGET: u64 = 1_024;
+
+/// The request's `thinking`.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Thinking {
+    Adaptive { display: &'static str },
+    Enabled { budget_tokens: u64 },
+    Disabled,
+}
+
+/// The request's `output_config`.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct OutputConfig<'a> {
+    effort: &'a str,
+}
+
+/// What of a request depends on the reasoning label.
+#[derive(Debug, PartialEq)]
+pub(super) struct Reasoning<'a> {
+    pub(super) max_tokens: u64,
+    pub(super) thinking: Option<Thinking>,
+    pub(super) output_config: Option<OutputConfig<'a>>,
+}
+
+impl<'a> Reasoning<'a> {
+    /// Without a label the model does as it does by itself.
+    pub(super) fn of(model: &Model, label: Option<&'a str>, turns: &[Turn<'_>]) -> Self {
+        let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
+        let (thinking, effort) = match (label, model.reasoning_control) {
+            (None, _) => (None, None),
+            (Some("off"), Some(ReasoningControl::Budget)) => (None, None),
+            (Some("off"), _) => (Some(Thinking::Disabled), None),
+            (Some(label), Some(ReasoningControl::Budget)) => (
+                budget(label, max_tokens)
+                    .filter(|_| !is_inside_unthought_turn(turns))
+                    .map(|budget_tokens| Thinking::Enabled { budget_tokens }),
+                None,
+            ),
+            (Some(label), _) => (
+                Some(Thinking::Adaptive {
+                    display: "summarized",
+                }),
+                Some(match label {
+                    "minimal" => "low",
+                    label => label,
+                }),
+            ),
+        };
+        Self {
+            max_tokens,
+            thinking,
+            output_config: effort.map(|effort| OutputConfig { effort }),
+        }
+    }
+}
+
+/// The tokens for a label, which leave a quarter of the answer for what it says; `None` if that
+/// is less than the API takes.
+fn budget(label: &str, max_tokens: u64) -> Option<u64> {
+    let wanted = match label {
+        "minimal" => MIN_BUDGET,
+        "low" => 4_096,
+        "medium" => 10_240,
+        "high" => 20_480,
+        "xhigh" => 32_768,
+        _ => u64::MAX,
+    };
+    let budget = wanted.min(max_tokens / 4 * 3);
+    (budget >= MIN_BUDGET).then_some(budget)
+}
+
+/// Whether the model is amid its tool calls and did not think before them, as after a move from
+/// another provider. With a budget the API then refuses to think until the user speaks.
+fn is_inside_unthought_turn(turns: &[Turn<'_>]) -> bool {
+    let [.., answer, results] = turns else {
+        return false;
+    };
+    let has_results = results
+        .parts
+        .iter()
+        .any(|part| matches!(part, Part::Result(_)));
+    answer.speaker == Speaker::Assistant
+        && has_results
+        && !matches!(
+            answer.parts.first(),
+            Some(Part::Thinking { .. } | Part::Opaque(_))
+        )
+}

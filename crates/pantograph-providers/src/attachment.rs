@@ -1,0 +1,143 @@
+//! Attachments as providers take them, and what stands for those that they refuse.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pantograph::Attachment;
+
+/// The image types that every provider with images takes.
+const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Which attachments a protocol takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileRule {
+    /// The common image types.
+    pub(crate) images: bool,
+    pub(crate) pdf: bool,
+    /// Bytes of one attachment as base64.
+    pub(crate) max_encoded: usize,
+}
+
+/// An attachment that can leave.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct File {
+    pub(crate) media_type: String,
+    /// Base64, with padding.
+    pub(crate) data: String,
+}
+
+impl File {
+    /// Whether it is an image, and not a document.
+    pub(crate) fn is_image(&self) -> bool {
+        self.media_type.starts_with("image/")
+    }
+}
+
+/// Reads an attachment; what cannot leave becomes a text that says so to the model.
+pub(crate) fn encode(
+    attachment: &Attachment,
+    rule: FileRule,
+    model_takes: bool,
+) -> Result<File, String> {
+    let named = attachment.media_type.as_str();
+    if !model_takes {
+        return Err(left_out(named, "this model takes no attachments"));
+    }
+    let Ok(bytes) = attachment.bytes() else {
+        return Err(left_out(named, "its file can no longer be read"));
+    };
+    if bytes.is_empty() {
+        return Err(left_out(named, "it is empty"));
+    }
+    // Providers refuse an image whose bytes are of another type than they were told.
+    let media_type = match named.starts_with("image/") {
+        true => image_type(&bytes).unwrap_or(named),
+        false => named,
+    };
+    let fits = (rule.images && IMAGES.contains(&media_type))
+        || (rule.pdf && media_type == "application/pdf");
+    if !fits {
+        return Err(left_out(media_type, "it is of a type that cannot be sent"));
+    }
+    if bytes.len().div_ceil(3) * 4 > rule.max_encoded {
+        return Err(left_out(media_type, "it is too large to be sent"));
+    }
+    Ok(File {
+        media_type: media_type.to_owned(),
+        data: STANDARD.encode(&bytes),
+    })
+}
+
+/// What a model reads in place of an attachment.
+pub(crate) fn left_out(media_type: &str, why: &str) -> String {
+    format!("[an attachment of type {media_type} was left out: {why}]")
+}
+
+/// The type that an image's first bytes show.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: FileRule = FileRule {
+        images: true,
+        pdf: false,
+        max_encoded: 16,
+    };
+
+    #[test]
+    fn what_cannot_leave_becomes_a_text() {
+        let png = [0x89, b'P', b'N', b'G', 1];
+        let case = |media_type: &str, bytes: &[u8], takes| match encode(
+            &Attachment::new(media_type, bytes.to_vec()),
+            RULE,
+            takes,
+        ) {
+            Ok(file) => format!("{} {}", file.media_type, file.data),
+            Err(text) => text,
+        };
+        let gone = Attachment::from_file("image/png", "/nonexistent/image.png");
+        let shown = [
+            case("image/png", &png, true),
+            case("image/jpeg", &png, true),
+            case("image/png", b"0123", true),
+            case("image/png", &[1; 20], true),
+            case("image/png", &[], true),
+            case("image/bmp", b"BM", true),
+            case("image/png", &png, false),
+            encode(&gone, RULE, true).unwrap_err(),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        image/png iVBORwE=
+        image/png iVBORwE=
+        image/png MDEyMw==
+        [an attachment of type image/png was left out: it is too large to be sent]
+        [an attachment of type image/png was left out: it is empty]
+        [an attachment of type image/bmp was left out: it is of a type that cannot be sent]
+        [an attachment of type image/png was left out: this model takes no attachments]
+        [an attachment of type image/png was left out: its file can no longer be read]
+        ");
+    }
+}

@@ -1,0 +1,78 @@
+//! The parts of an error object, in any of the shapes that providers give it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What an error says of itself.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Words {
+    pub(super) message: Option<String>,
+    /// The most telling first.
+    pub(super) codes: Vec<String>,
+    /// A status inside the object.
+    pub(super) status: Option<u16>,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) request_id: Option<String>,
+}
+
+impl Words {
+    /// Reads `{"error":{"code","type","status","message"}}`, the same without the outer object or
+    /// in a list, and the plainer forms of proxies and local servers.
+    pub(super) fn read(json: &str) -> Self {
+        let Ok(root) = serde_json::from_str::<Value>(json) else {
+            return Self::default();
+        };
+        let root = root.get(0).unwrap_or(&root);
+        let error = match root.get("error") {
+            Some(error) if !error.is_null() => error,
+            _ => root
+                .get("response")
+                .and_then(|r| r.get("error"))
+                .unwrap_or(root),
+        };
+        let text = |value: &Value, key: &str| {
+            let text = value.get(key)?.as_str()?.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let reasons = details(error).filter_map(|detail| text(detail, "reason"));
+        let codes = text(error, "code")
+            .into_iter()
+            .chain(reasons)
+            .chain(["type", "status"].iter().filter_map(|key| text(error, key)))
+            .filter(|code| code != "error")
+            .collect();
+        let number = error.get("code").and_then(|code| match code {
+            Value::String(code) => code.parse().ok(),
+            code => code.as_u64().and_then(|code| code.try_into().ok()),
+        });
+        Self {
+            message: error
+                .as_str()
+                .map(str::to_owned)
+                .or_else(|| text(error, "message"))
+                .or_else(|| text(root, "message"))
+                .or_else(|| text(root, "detail")),
+            codes,
+            status: number.filter(|status| (300..600).contains(status)),
+            retry_after: details(error)
+                .find_map(|detail| delay(detail.get("retryDelay")?.as_str()?)),
+            request_id: text(root, "request_id"),
+        }
+    }
+}
+
+/// Google's list of what belongs to an error.
+fn details(error: &Value) -> impl Iterator<Item = &Value> {
+    error
+        .get("details")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Seconds as Google writes them: `34.5s`.
+fn delay(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,317 @@
+//! A conversation as every wire sees it: speakers that alternate, parts that may be sent.
+//!
+//! What differs between providers stays with each protocol; what all of them need is done here:
+//! names and ids for the wire, provider items only for their own provider, no empty text, no
+//! characters that are refused, placeholders for attachments that cannot be sent.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pantograph::protocol::Request;
+use pantograph::wire_name::WireNames;
+use pantograph::{
+    Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus, tool_input,
+};
+
+use crate::attachment::{self, File, FileRule};
+use crate::call_ids::{CallIds, IdRule};
+
+/// What a protocol wants of its history.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WireRules {
+    /// The protocol's name, as an [`Origin`] has it.
+    pub(crate) style: &'static str,
+    pub(crate) ids: IdRule,
+    pub(crate) files: FileRule,
+    pub(crate) results: Results,
+}
+
+/// Who says the results of tool calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Results {
+    /// The user, in the same turn as what the user says next.
+    WithUser,
+    /// A speaker of their own.
+    #[allow(dead_code, reason = "for the protocols to come")]
+    Apart,
+}
+
+/// One request's conversation, ready to be written.
+pub(crate) struct History<'a> {
+    request: &'a Request,
+    rules: WireRules,
+    names: Arc<WireNames>,
+    ids: CallIds,
+}
+
+/// What one speaker says before another does. Never without parts.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Turn<'a> {
+    pub(crate) speaker: Speaker,
+    pub(crate) parts: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    Assistant,
+    /// Only with [`Results::Apart`].
+    Tool,
+}
+
+/// A part of a turn. `raw` is the provider's own item, and there only if it may be replayed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Part<'a> {
+    /// Never blank, unless there is `raw`.
+    Text {
+        text: Cow<'a, str>,
+        raw: Option<&'a RawJson>,
+    },
+    /// There only if it may be replayed; never changed.
+    Thinking {
+        text: &'a str,
+        signature: Option<&'a str>,
+        raw: Option<&'a RawJson>,
+    },
+    Call(Call<'a>),
+    Result(ResultPart<'a>),
+    File(File),
+    /// There only if it may be replayed.
+    Opaque(&'a RawJson),
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Call<'a> {
+    /// For the wire.
+    pub(crate) id: &'a str,
+    /// For the wire.
+    pub(crate) name: Cow<'a, str>,
+    /// An object, as the model wrote it if it wrote one.
+    pub(crate) input: RawJson,
+    pub(crate) raw: Option<&'a RawJson>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct ResultPart<'a> {
+    /// The call's id, for the wire.
+    pub(crate) call: &'a str,
+    /// The called tool, for the wire.
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) status: ToolStatus,
+    /// Never empty.
+    pub(crate) content: Vec<Content<'a>>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Content<'a> {
+    Text(Cow<'a, str>),
+    File(File),
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(request: &'a Request, rules: WireRules) -> Self {
+        let calls = || {
+            request
+                .conversation
+                .messages()
+                .iter()
+                .flat_map(|m| m.tool_calls())
+        };
+        Self {
+            request,
+            rules,
+            names: Arc::new(wire_names(request)),
+            ids: CallIds::new(rules.ids, calls().map(|call| &call.id)),
+        }
+    }
+
+    /// The names on the wire, both ways.
+    pub(crate) fn names(&self) -> &Arc<WireNames> {
+        &self.names
+    }
+
+    /// The system prompt and the system messages, in order; none is blank.
+    pub(crate) fn system(&self) -> Vec<Cow<'a, str>> {
+        let prompt = self.request.system_prompt.as_deref().map(harmless);
+        let messages = self.request.conversation.system_messages();
+        prompt
+            .into_iter()
+            .chain(messages.map(|message| Cow::Owned(harmless(&message.text()).into_owned())))
+            .filter(|text| !text.trim().is_empty())
+            .collect()
+    }
+
+    /// Whether a tool was called so far.
+    pub(crate) fn called_tools(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for message in self.request.conversation.messages() {
+            for call in message.tool_calls() {
+                if !names.contains(&&*call.name) {
+                    names.push(&call.name);
+                }
+            }
+        }
+        names
+    }
+
+    /// The turns. Speakers alternate, but that the user may follow results that are apart.
+    ///
+    /// Reads attachments, so it may block.
+    pub(crate) fn turns(&self) -> Vec<Turn<'_>> {
+        let mut turns: Vec<Turn<'_>> = Vec::new();
+        let mut called: HashMap<&str, &str> = HashMap::new();
+        for message in self.request.conversation.messages() {
+            let speaker = match (message.role, self.rules.results) {
+                (Role::System, _) => continue,
+                (Role::Assistant, _) => Speaker::Assistant,
+                (Role::Tool, Results::Apart) => Speaker::Tool,
+                (Role::Tool, Results::WithUser) | (Role::User, _) => Speaker::User,
+            };
+            for call in message.tool_calls() {
+                called.insert(&call.id, &call.name);
+            }
+            let parts = self.parts(message, &called);
+            match turns.last_mut() {
+                Some(last) if last.speaker == speaker => last.parts.extend(parts),
+                // An answer of which nothing may be sent is left out.
+                _ if parts.is_empty() && speaker == Speaker::Assistant => {}
+                _ => turns.push(Turn { speaker, parts }),
+            }
+        }
+        for turn in turns.iter_mut().filter(|turn| turn.parts.is_empty()) {
+            turn.parts.push(text_part("(This message has no text.)"));
+        }
+        turns
+    }
+
+    fn parts<'b>(&'b self, message: &'b Message, called: &HashMap<&str, &'b str>) -> Vec<Part<'b>> {
+        let is_own = message
+            .origin
+            .as_deref()
+            .is_some_and(|origin| self.is_own(origin));
+        let own = |raw: &'b Option<RawJson>| raw.as_ref().filter(|_| is_own);
+        let mut parts = Vec::with_capacity(message.blocks.len());
+        for block in &message.blocks {
+            match block {
+                Block::Text { text, raw } => {
+                    let raw = own(raw);
+                    if raw.is_some() || !text.trim().is_empty() {
+                        let text = harmless(text);
+                        parts.push(Part::Text { text, raw });
+                    }
+                }
+                Block::Thinking {
+                    text,
+                    signature,
+                    raw,
+                } if is_own => parts.push(Part::Thinking {
+                    text,
+                    signature: signature.as_deref(),
+                    raw: raw.as_ref(),
+                }),
+                Block::Opaque { raw } if is_own => parts.push(Part::Opaque(raw)),
+                Block::Thinking { .. } | Block::Opaque { .. } => {}
+                Block::ToolCall(call) => parts.push(Part::Call(Call {
+                    id: self.ids.get(&call.id),
+                    name: self.names.encode(&call.name),
+                    input: tool_input::wire_object(&call.input),
+                    raw: own(&call.raw),
+                })),
+                Block::ToolResult(result) => parts.push(Part::Result(ResultPart {
+                    call: self.ids.get(&result.call),
+                    name: self
+                        .names
+                        .encode(called.get(&*result.call).copied().unwrap_or("unknown")),
+                    status: result.status,
+                    content: self.content(&result.content, result.status),
+                })),
+                Block::Attachment(attachment) => parts.push(match self.file(attachment) {
+                    Content::File(file) => Part::File(file),
+                    Content::Text(text) => Part::Text { text, raw: None },
+                }),
+                Block::Summary { text } => {
+                    let text = harmless(text);
+                    let text = format!(
+                        "The conversation so far, summarised:\n\n<summary>\n{text}\n</summary>"
+                    );
+                    parts.push(text_part(text));
+                }
+            }
+        }
+        parts
+    }
+
+    fn content<'b>(&'b self, content: &'b [ToolContent], status: ToolStatus) -> Vec<Content<'b>> {
+        let mut parts: Vec<Content<'b>> = content
+            .iter()
+            .filter_map(|part| match part {
+                ToolContent::Text(text) if text.trim().is_empty() => None,
+                ToolContent::Text(text) => Some(Content::Text(harmless(text))),
+                ToolContent::Attachment(attachment) => Some(self.file(attachment)),
+            })
+            .collect();
+        if parts.is_empty() {
+            parts.push(Content::Text(Cow::Borrowed(match status {
+                ToolStatus::Ok => "(no output)",
+                ToolStatus::Error => "(the tool failed without saying why)",
+                ToolStatus::Cancelled => "(the call was cancelled)",
+            })));
+        }
+        parts
+    }
+
+    fn file<'b>(&self, attachment: &Attachment) -> Content<'b> {
+        match attachment::encode(attachment, self.rules.files, self.request.model.attachments) {
+            Ok(file) => Content::File(file),
+            Err(text) => Content::Text(Cow::Owned(text)),
+        }
+    }
+
+    /// Whether an answer came from where this request goes, so that its items mean something.
+    fn is_own(&self, origin: &Origin) -> bool {
+        let model = &self.request.model;
+        origin.style == self.rules.style
+            && origin.base_url == model.base_url
+            && origin.model == model.wire_model
+    }
+}
+
+/// Whether any attachment lies in a file, so that reading the conversation blocks.
+pub(crate) fn reads_files(request: &Request) -> bool {
+    let lies_in_file = |attachment: &Attachment| attachment.path().is_some();
+    let messages = request.conversation.messages().iter();
+    messages
+        .flat_map(|message| &message.blocks)
+        .any(|block| match block {
+            Block::Attachment(attachment) => lies_in_file(attachment),
+            Block::ToolResult(result) => result.content.iter().any(|part| match part {
+                ToolContent::Attachment(attachment) => lies_in_file(attachment),
+                ToolContent::Text(_) => false,
+            }),
+            _ => false,
+        })
+}
+
+/// The names of a request's tools and of all that its conversation called.
+pub(crate) fn wire_names(request: &Request) -> WireNames {
+    let messages = request.conversation.messages().iter();
+    let called = messages.flat_map(|message| message.tool_calls());
+    WireNames::new(request.tools.iter().map(|tool| tool.name.as_str()))
+        .with_history(called.map(|call| &*call.name))
+}
+
+/// Text without the one character that JSON takes and providers refuse.
+fn harmless(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        true => Cow::Owned(text.replace('\0', "\u{FFFD}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+fn text_part<'a>(text: impl Into<Cow<'a, str>>) -> Part<'a> {
+    Part::Text {
+        text: text.into(),
+        raw: None,
+    }
+}

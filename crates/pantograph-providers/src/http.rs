@@ -1,0 +1,267 @@
+//! One client for every provider, and one request over it.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use pantograph::{ErrorClass, ProviderError};
+use parking_lot::Mutex;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+
+use crate::credentials::ApiKey;
+use crate::endpoint::Endpoint;
+use crate::sse::Body;
+
+/// How long an unused connection is kept.
+const POOL_IDLE: Duration = Duration::from_secs(90);
+
+/// How often a silent HTTP/2 connection is asked whether it lives, and how long it may take.
+const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+
+/// Connections to providers, pooled and shared; cheap to clone. One serves a whole process.
+///
+/// It speaks HTTP/2 where the server does, follows no redirect, since that would take the key
+/// to elsewhere, and needs no thread for a stream.
+#[derive(Clone)]
+pub struct HttpClient {
+    proxies: Proxies,
+    /// By connect limit, which is the connection's and not the request's. There are few.
+    clients: Arc<Mutex<HashMap<Option<Duration>, Client>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proxies {
+    FromEnvironment,
+    None,
+}
+
+impl HttpClient {
+    /// A client that uses the proxies that the environment names.
+    pub fn new() -> Self {
+        Self::with(Proxies::FromEnvironment)
+    }
+
+    /// A client that uses no proxy whatever the environment says.
+    pub fn without_proxies() -> Self {
+        Self::with(Proxies::None)
+    }
+
+    fn with(proxies: Proxies) -> Self {
+        Self {
+            proxies,
+            clients: Arc::default(),
+        }
+    }
+
+    fn client(&self, connect: Option<Duration>) -> Result<Client, ProviderError> {
+        let mut clients = self.clients.lock();
+        if let Some(client) = clients.get(&connect) {
+            return Ok(client.clone());
+        }
+        let mut builder = Client::builder()
+            .user_agent(concat!("panto/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .pool_idle_timeout(POOL_IDLE)
+            .http2_adaptive_window(true)
+            .http2_keep_alive_interval(PING.0)
+            .http2_keep_alive_timeout(PING.1);
+        if let Some(connect) = connect {
+            builder = builder.connect_timeout(connect);
+        }
+        if self.proxies == Proxies::None {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| {
+            let cause = root_cause(&error);
+            ProviderError::new(
+                ErrorClass::Terminal,
+                format!("could not set up HTTP: {cause}"),
+            )
+        })?;
+        clients.insert(connect, client.clone());
+        Ok(client)
+    }
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient")
+            .field("proxies", &self.proxies)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One request, as a protocol wants it.
+pub(crate) struct Post {
+    /// Under the base URL; begins with a slash.
+    pub(crate) path: String,
+    pub(crate) query: Option<(&'static str, &'static str)>,
+    /// The protocol's own.
+    pub(crate) headers: HeaderMap,
+    pub(crate) key: KeyHeader,
+    pub(crate) body: Vec<u8>,
+    /// Until there is a connection.
+    pub(crate) connect: Option<Duration>,
+}
+
+/// The header in which a key goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyHeader {
+    /// `authorization`, after `Bearer`.
+    Bearer,
+    /// One of this name.
+    Named(&'static str),
+}
+
+impl KeyHeader {
+    fn name(self) -> HeaderName {
+        match self {
+            Self::Bearer => reqwest::header::AUTHORIZATION,
+            Self::Named(name) => HeaderName::from_static(name),
+        }
+    }
+
+    fn value(self, key: &ApiKey) -> Result<HeaderValue, ProviderError> {
+        let scheme = match self {
+            Self::Bearer => "Bearer ",
+            Self::Named(_) => "",
+        };
+        Ok(key.header(scheme)?)
+    }
+}
+
+/// Sends `post` and waits for the answer's head. Dropping the future closes the connection.
+pub(crate) async fn send(
+    endpoint: &Endpoint,
+    key: Option<&ApiKey>,
+    post: Post,
+) -> Result<Response, ProviderError> {
+    let mut url = endpoint.base_url.join(&post.path);
+    if let Some((name, value)) = post.query {
+        url.query_pairs_mut().append_pair(name, value);
+    }
+    let mut headers = post.headers;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(key) = key {
+        headers.insert(post.key.name(), post.key.value(key)?);
+    }
+    for (name, value) in &endpoint.headers {
+        headers.insert(name, value.clone());
+    }
+    let place = Place::of(&url, post.connect);
+    endpoint
+        .client
+        .client(post.connect)?
+        .post(url)
+        .headers(headers)
+        .body(post.body)
+        .send()
+        .await
+        .map_err(|error| place.failure(&error))
+}
+
+/// The rest of an answer. Dropping it closes the connection.
+pub(crate) fn body(response: Response) -> Body {
+    let place = Place::of(response.url(), None);
+    response
+        .bytes_stream()
+        .map(move |chunk| chunk.map_err(|error| place.failure(&error)))
+        .boxed()
+}
+
+/// Where a connection goes, for the words about its failures.
+struct Place {
+    host: String,
+    connect: Option<Duration>,
+}
+
+impl Place {
+    fn of(url: &Url, connect: Option<Duration>) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        let host = match url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        };
+        Self { host, connect }
+    }
+
+    fn failure(&self, error: &reqwest::Error) -> ProviderError {
+        let host = &self.host;
+        let cause = root_cause(error);
+        let message = if !error.is_connect() {
+            match error.is_decode() && !breaks_off(error) {
+                true => format!("the answer of `{host}` could not be unpacked: {cause}"),
+                false => format!("the connection to `{host}` broke off: {cause}"),
+            }
+        } else if error.is_dns() {
+            format!("the host `{host}` could not be found: {cause}")
+        } else if error.is_timeout() {
+            match self.connect {
+                Some(limit) => format!(
+                    "no connection to `{host}` within {} s (the connect limit of this provider)",
+                    limit.as_secs_f64()
+                ),
+                None => format!("no connection to `{host}`: {cause}"),
+            }
+        } else if is_io(error, io::ErrorKind::ConnectionRefused) {
+            format!(
+                "`{host}` refused the connection; is the server running, and the base URL right?"
+            )
+        } else if is_io(error, io::ErrorKind::InvalidData) {
+            // A certificate or a server without TLS: asking again changes nothing.
+            let message = format!("no secure connection to `{host}`: {cause}");
+            return ProviderError::new(ErrorClass::Terminal, message);
+        } else if through_proxy(error) {
+            format!("the proxy let no connection to `{host}` through: {cause}")
+        } else {
+            format!("could not connect to `{host}`: {cause}")
+        };
+        ProviderError::transport(message)
+    }
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// The last words of a chain of errors, which alone say what happened.
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    causes(error)
+        .last()
+        .map(ToString::to_string)
+        .unwrap_or_default()
+}
+
+/// Whether anything below is an I/O error of this kind, in however many others it is wrapped.
+fn is_io(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
+    causes(error)
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| {
+            let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+            error.kind() == kind || inner.is_some_and(|inner| is_io(inner, kind))
+        })
+}
+
+// The two below are of types that cannot be named here. Only words depend on them.
+
+fn through_proxy(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|error| error.to_string().contains("tunnel"))
+}
+
+/// Whether a body that could not be decoded did not even come.
+fn breaks_off(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|error| error.to_string().contains("reading a body"))
+}

@@ -1,0 +1,347 @@
+//! Tool schemas as providers accept them.
+//!
+//! For every provider: the root is an object without `oneOf`, `anyOf` and `allOf`; `$ref`s are
+//! replaced by what they name. The keys of the alternatives at the root are all there, none of
+//! them required that is not required by each, and the description says which belong together;
+//! the tool itself checks what it got. The order of keys stays, so that prompt caches hit.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// How far references and nesting are followed. What lies deeper takes any value.
+const MAX_DEPTH: usize = 48;
+
+/// How many subschemas there may be once references are replaced.
+const MAX_SCHEMAS: usize = 5_000;
+
+/// What a provider takes beside the rules for all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaRules {
+    /// The keywords that it knows; `None` if it takes any.
+    pub(crate) keywords: Option<&'static [&'static str]>,
+    /// Its `type` is one word, with `nullable` beside it; its `enum` holds strings only; it has
+    /// no `const`.
+    pub(crate) openapi: bool,
+}
+
+impl SchemaRules {
+    /// A provider that takes JSON Schema but for the rules for all.
+    pub(crate) const JSON_SCHEMA: Self = Self {
+        keywords: None,
+        openapi: false,
+    };
+}
+
+/// The schema for the wire.
+pub(crate) fn clean(schema: &Value, rules: SchemaRules) -> Value {
+    let mut cleaner = Cleaner {
+        root: schema,
+        rules,
+        open: Vec::new(),
+        left: MAX_SCHEMAS,
+    };
+    let mut object = match cleaner.schema(schema) {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    flatten_root(&mut object);
+    if object.get("type").and_then(Value::as_str) != Some("object") {
+        object.insert("type".into(), "object".into());
+    }
+    if !object.contains_key("properties") {
+        object.insert("properties".into(), json!({}));
+    }
+    if rules.openapi {
+        object.shift_remove("nullable");
+    }
+    Value::Object(object)
+}
+
+struct Cleaner<'a> {
+    root: &'a Value,
+    rules: SchemaRules,
+    /// The references that are being replaced.
+    open: Vec<&'a str>,
+    left: usize,
+}
+
+impl<'a> Cleaner<'a> {
+    fn schema(&mut self, schema: &'a Value) -> Value {
+        let Value::Object(object) = schema else {
+            // `true` is any value; `false` has no other way to be said.
+            return json!({});
+        };
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 || self.open.len() > MAX_DEPTH {
+            return json!({});
+        }
+        self.open.push("");
+        let cleaned = self.object(object);
+        self.open.pop();
+        Value::Object(cleaned)
+    }
+
+    fn object(&mut self, object: &'a Map<String, Value>) -> Map<String, Value> {
+        let mut cleaned = match object.get("$ref").and_then(Value::as_str) {
+            Some(reference) => self.reference(reference),
+            None => Map::new(),
+        };
+        for (key, value) in object {
+            let value = match key.as_str() {
+                "$ref" | "$defs" | "definitions" | "$schema" | "$id" | "$anchor" | "$comment" => {
+                    continue;
+                }
+                "properties" | "patternProperties" | "dependentSchemas" => self.each_value(value),
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "contains"
+                | "propertyNames"
+                | "if"
+                | "then"
+                | "else"
+                | "unevaluatedProperties"
+                    if value.is_object() =>
+                {
+                    self.schema(value)
+                }
+                "items" | "prefixItems" | "oneOf" | "anyOf" | "allOf" if value.is_array() => {
+                    self.each_item(value)
+                }
+                _ => value.clone(),
+            };
+            cleaned.insert(key.clone(), value);
+        }
+        if self.rules.openapi {
+            openapi(&mut cleaned);
+        }
+        if let Some(keywords) = self.rules.keywords {
+            cleaned.retain(|key, _| keywords.contains(&key.as_str()));
+        }
+        cleaned
+    }
+
+    fn each_value(&mut self, value: &'a Value) -> Value {
+        let Value::Object(object) = value else {
+            return json!({});
+        };
+        let entries = object.iter();
+        Value::Object(
+            entries
+                .map(|(key, value)| (key.clone(), self.schema(value)))
+                .collect(),
+        )
+    }
+
+    fn each_item(&mut self, value: &'a Value) -> Value {
+        let items = value.as_array().into_iter().flatten();
+        Value::Array(items.map(|item| self.schema(item)).collect())
+    }
+
+    /// What a reference names. One that names what it stands in takes any value there.
+    fn reference(&mut self, reference: &'a str) -> Map<String, Value> {
+        let target = reference
+            .strip_prefix('#')
+            .and_then(|path| self.root.pointer(path));
+        let Some(Value::Object(target)) = target.filter(|_| !self.open.contains(&reference)) else {
+            return Map::new();
+        };
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return Map::new();
+        }
+        self.open.push(reference);
+        let cleaned = self.object(target);
+        self.open.pop();
+        cleaned
+    }
+}
+
+/// Takes the combinations at the root apart.
+fn flatten_root(object: &mut Map<String, Value>) {
+    let mut take = |key: &str| match object.shift_remove(key) {
+        Some(Value::Array(members)) => members,
+        _ => Vec::new(),
+    };
+    let all = take("allOf");
+    let alternatives = [take("anyOf"), take("oneOf")];
+    for key in [
+        "not",
+        "if",
+        "then",
+        "else",
+        "enum",
+        "const",
+        "dependentSchemas",
+    ] {
+        object.shift_remove(key);
+    }
+    for member in &all {
+        merge_properties(object, member);
+        require(object, required(member));
+    }
+    for members in alternatives.iter().filter(|members| !members.is_empty()) {
+        for member in members {
+            merge_properties(object, member);
+        }
+        let mut sets = members.iter().map(required);
+        let by_each = sets.next().unwrap_or_default();
+        require(object, sets.fold(by_each, |each, set| &each & &set));
+        describe_alternatives(object, members);
+    }
+}
+
+/// Adds the member's properties that are not there yet.
+fn merge_properties(object: &mut Map<String, Value>, member: &Value) {
+    let Some(Value::Object(added)) = member.get("properties") else {
+        return;
+    };
+    let properties = object.entry("properties").or_insert_with(|| json!({}));
+    let Value::Object(properties) = properties else {
+        return;
+    };
+    for (name, schema) in added {
+        match properties.get(name) {
+            None => {
+                properties.insert(name.clone(), schema.clone());
+            }
+            // The same key with another meaning in another alternative.
+            Some(other) if other != schema => {
+                let either = json!({ "anyOf": [other, schema] });
+                properties.insert(name.clone(), either);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn required(schema: &Value) -> BTreeSet<String> {
+    let keys = schema.get("required").and_then(Value::as_array);
+    let keys = keys.into_iter().flatten();
+    keys.filter_map(|key| Some(key.as_str()?.to_owned()))
+        .collect()
+}
+
+fn require(object: &mut Map<String, Value>, keys: BTreeSet<String>) {
+    if keys.is_empty() {
+        return;
+    }
+    let list = object.entry("required").or_insert_with(|| json!([]));
+    if let Value::Array(list) = list {
+        for key in keys {
+            let key = Value::String(key);
+            if !list.contains(&key) {
+                list.push(key);
+            }
+        }
+    }
+}
+
+/// Says in words what the schema no longer says.
+fn describe_alternatives(object: &mut Map<String, Value>, members: &[Value]) {
+    let sets: Vec<String> = members
+        .iter()
+        .map(required)
+        .filter(|keys| !keys.is_empty())
+        .map(|keys| {
+            keys.iter()
+                .map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(" and ")
+        })
+        .collect();
+    if sets.len() < 2 {
+        return;
+    }
+    let mut text = match object.get("description").and_then(Value::as_str) {
+        Some(description) => format!("{description} "),
+        None => String::new(),
+    };
+    text.push_str(&format!("Give one of these: {}.", sets.join("; or ")));
+    object.insert("description".into(), text.into());
+}
+
+/// The OpenAPI form of a subschema.
+fn openapi(object: &mut Map<String, Value>) {
+    if let Some(value) = object.shift_remove("const") {
+        object.insert("enum".into(), json!([value]));
+    }
+    for key in ["oneOf", "anyOf"] {
+        if let Some(Value::Array(members)) = object.shift_remove(key) {
+            one_of(object, members);
+        }
+    }
+    if let Some(Value::Array(members)) = object.shift_remove("allOf") {
+        for member in members {
+            merge_properties(object, &member);
+            require(object, required(&member));
+            for (key, value) in member.as_object().into_iter().flatten() {
+                if !matches!(&**key, "properties" | "required") && !object.contains_key(key) {
+                    object.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    }
+    if let Some(Value::Array(types)) = object.get("type") {
+        let types = types.iter().map(|name| json!({ "type": name })).collect();
+        object.shift_remove("type");
+        one_of(object, types);
+    }
+    string_enum(object);
+}
+
+/// Alternatives: `null` among them is `nullable`, and a single one stands for itself.
+fn one_of(object: &mut Map<String, Value>, mut members: Vec<Value>) {
+    let all = members.len();
+    members.retain(|member| member.get("type").and_then(Value::as_str) != Some("null"));
+    if members.len() < all {
+        object.insert("nullable".into(), true.into());
+    }
+    match <[Value; 1]>::try_from(members) {
+        Ok([Value::Object(only)]) => {
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+        Ok(_) => {}
+        Err(members) => {
+            object.insert("anyOf".into(), members.into());
+        }
+    }
+}
+
+/// Values that are no strings are listed in the description instead.
+fn string_enum(object: &mut Map<String, Value>) {
+    let Some(Value::Array(values)) = object.get("enum") else {
+        return;
+    };
+    if values.iter().all(Value::is_string) && object.get("type").is_none_or(|t| t == "string") {
+        object.entry("type").or_insert_with(|| "string".into());
+        return;
+    }
+    let all = |is: fn(&Value) -> bool| values.iter().all(is);
+    let of_values = if all(Value::is_boolean) {
+        Some("boolean")
+    } else if all(|value| value.is_i64() || value.is_u64()) {
+        Some("integer")
+    } else if all(Value::is_number) {
+        Some("number")
+    } else {
+        None
+    };
+    let values: Vec<String> = values.iter().map(Value::to_string).collect();
+    let mut text = match object.get("description").and_then(Value::as_str) {
+        Some(description) => format!("{description} "),
+        None => String::new(),
+    };
+    text.push_str(&format!("One of {}.", values.join(", ")));
+    object.insert("description".into(), text.into());
+    object.shift_remove("enum");
+    if let Some(name) = of_values {
+        object.entry("type").or_insert_with(|| name.into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

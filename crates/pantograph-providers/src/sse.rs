@@ -1,0 +1,169 @@
+//! Server-sent events out of bytes, however these were split.
+//!
+//! The format is `sse-stream`'s part (byte order mark, line ends, comments, fields). Here each
+//! event gets a bound, and failures become provider errors.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream};
+use pantograph::ProviderError;
+use sse_stream::{Error, Sse, SseByteStream};
+
+/// How large one event may be: far above any image, far below what hurts.
+pub(crate) const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+
+/// The bytes of a body, already with provider errors.
+pub(crate) type Body = BoxStream<'static, Result<Bytes, ProviderError>>;
+
+/// The events of one body; after an error or the end there is nothing more.
+pub(crate) struct Events {
+    events: SseByteStream<Bounded>,
+    unread: Arc<AtomicUsize>,
+}
+
+impl Events {
+    pub(crate) fn new(body: Body) -> Self {
+        let unread = Arc::new(AtomicUsize::new(0));
+        Self {
+            events: SseByteStream::new(Bounded {
+                body,
+                unread: Arc::clone(&unread),
+            }),
+            unread,
+        }
+    }
+
+    /// The next event that has data.
+    pub(crate) fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Event, ProviderError>>> {
+        loop {
+            let sse = match Pin::new(&mut self.events).poll_next(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(failure(error)))),
+                Poll::Ready(Some(Ok(sse))) => sse,
+            };
+            self.unread.store(0, Ordering::Relaxed);
+            if let Sse {
+                event,
+                data: Some(data),
+                ..
+            } = sse
+            {
+                return Poll::Ready(Some(Ok(Event { name: event, data })));
+            }
+        }
+    }
+}
+
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) name: Option<String>,
+    /// Lines joined by line feeds.
+    pub(crate) data: String,
+}
+
+/// A body that fails once too much came without an event.
+struct Bounded {
+    body: Body,
+    /// Bytes since the last event. Only one task has them; atomic, since a stream must be `Send`.
+    unread: Arc<AtomicUsize>,
+}
+
+impl Stream for Bounded {
+    type Item = Result<Bytes, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.body.as_mut().poll_next(cx);
+        if let Poll::Ready(Some(Ok(bytes))) = &next {
+            let before = self.unread.fetch_add(bytes.len(), Ordering::Relaxed);
+            if before + bytes.len() > MAX_EVENT_BYTES {
+                return Poll::Ready(Some(Err(ProviderError::transport(format!(
+                    "the provider sent {} MiB without an event",
+                    MAX_EVENT_BYTES >> 20
+                )))));
+            }
+        }
+        next
+    }
+}
+
+fn failure(error: Error) -> ProviderError {
+    match error {
+        Error::Body(cause) => match cause.downcast::<ProviderError>() {
+            Ok(error) => *error,
+            Err(cause) => ProviderError::transport(cause.to_string()),
+        },
+        Error::Utf8Parse(_) => ProviderError::transport("the provider sent bytes that are no text"),
+        other => ProviderError::transport(format!("the provider's events are broken: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{FutureExt, StreamExt, future, stream};
+
+    fn events(chunks: Vec<Vec<u8>>) -> Vec<Result<(Option<String>, String), String>> {
+        let chunks = chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk)));
+        let mut events = Events::new(stream::iter(chunks).boxed());
+        let mut seen = Vec::new();
+        while let Some(event) = future::poll_fn(|cx| events.poll_event(cx))
+            .now_or_never()
+            .expect("nothing to wait for")
+        {
+            seen.push(event.map(|e| (e.name, e.data)).map_err(|e| e.message));
+        }
+        seen
+    }
+
+    #[test]
+    fn every_split_and_every_line_end_gives_the_same_events() {
+        let text = "\u{FEFF}: hello\nevent: a\ndata: {\"x\":\ndata:  \"é\"}\nodd: 1\n\n\
+                    id: 7\nretry: 10\n\n:\n\nevent: b\ndata:1\n\ndata: [DONE]\n\n junk";
+        let expected = vec![
+            Ok((Some("a".to_owned()), "{\"x\":\n \"é\"}".to_owned())),
+            Ok((Some("b".to_owned()), "1".to_owned())),
+            Ok((None, "[DONE]".to_owned())),
+        ];
+        for line_end in ["\n", "\r\n", "\r"] {
+            let bytes = text.replace('\n', line_end).into_bytes();
+            for at in 0..=bytes.len() {
+                let (head, tail) = bytes.split_at(at);
+                let seen = events(vec![head.to_vec(), tail.to_vec()]);
+                assert_eq!(seen, expected, "split at {at}, line end {line_end:?}");
+            }
+            let single = bytes.iter().map(|&byte| vec![byte]).collect();
+            assert_eq!(events(single), expected);
+        }
+    }
+
+    #[test]
+    fn broken_text_is_one_error_and_the_end() {
+        let seen = events(vec![b"data: \xFF\n\ndata: later\n\n".to_vec()]);
+        assert_eq!(
+            seen,
+            [Err("the provider sent bytes that are no text".to_owned())]
+        );
+    }
+
+    #[test]
+    fn one_large_event_passes_and_a_boundless_one_does_not() {
+        let line = |mebibytes: usize| {
+            let mut chunks = vec![b"data: ".to_vec()];
+            chunks.extend(std::iter::repeat_n(vec![b'x'; 64 * 1024], mebibytes * 16));
+            chunks.push(b"\n\n".to_vec());
+            events(chunks)
+        };
+        assert_eq!(line(8)[0].as_ref().unwrap().1.len(), 8 << 20);
+        let error = Err("the provider sent 32 MiB without an event".to_owned());
+        assert_eq!(line(33), [error]);
+    }
+}

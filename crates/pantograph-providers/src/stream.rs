@@ -1,0 +1,215 @@
+//! One answer from the first byte to the last event, for every protocol.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt};
+use pantograph::ProviderError;
+use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request};
+use reqwest::Response;
+
+use crate::endpoint::Endpoint;
+use crate::failure::{self, Exchange};
+use crate::history;
+use crate::http::{self, Post};
+use crate::sse::{Body, Events};
+
+/// How long the words of a failure are waited for; its status is known already.
+const WORDS_WAIT: Duration = Duration::from_secs(5);
+
+/// Turns a protocol's own events into the core's.
+pub(crate) trait Decoder: Send {
+    /// Takes one event in and adds what it means to `out`.
+    ///
+    /// # Errors
+    ///
+    /// The provider reported a failure, or what came is not of this protocol.
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Result<(), ProviderError>;
+
+    /// There are no more events: the body ended, or said `[DONE]`. Protocols whose last event
+    /// does not say that it is the last add [`ProtocolEvent::Done`] here, if they saw it.
+    fn end(&mut self, out: &mut VecDeque<ProtocolEvent>) -> Result<(), ProviderError> {
+        let _ = out;
+        Ok(())
+    }
+}
+
+/// Builds a request's body without blocking the runtime on attachments that lie in files.
+///
+/// # Errors
+///
+/// The blocking part was cancelled, which the runtime does when it goes.
+pub(crate) async fn encode<T: Send + 'static>(
+    request: Request,
+    build: impl FnOnce(&Request) -> T + Send + 'static,
+) -> Result<T, ProviderError> {
+    if !history::reads_files(&request) {
+        return Ok(build(&request));
+    }
+    let built = tokio::task::spawn_blocking(move || build(&request)).await;
+    built.map_err(|_| ProviderError::transport("the request was abandoned"))
+}
+
+/// A stream that sends its request when it is first polled and closes its connection when it is
+/// dropped.
+pub(crate) struct WireStream<D> {
+    state: State,
+    /// Known once there is an answer or none will come; never of a recorded answer.
+    exchange: Option<Exchange>,
+    decoder: D,
+    ready: VecDeque<ProtocolEvent>,
+}
+
+enum State {
+    Sending(BoxFuture<'static, (Exchange, Result<Body, ProviderError>)>),
+    Reading(Box<Events>),
+    Ended,
+}
+
+impl<D: Decoder> WireStream<D> {
+    pub(crate) fn new(endpoint: Endpoint, post: Post, decoder: D) -> Self {
+        Self::with(State::Sending(Box::pin(ask(endpoint, post))), decoder)
+    }
+
+    /// Reads an answer that is there already.
+    pub(crate) fn over(
+        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        decoder: D,
+    ) -> Self {
+        let body = body.map(|chunk| {
+            chunk
+                .map_err(|error| ProviderError::transport(format!("the answer broke off: {error}")))
+        });
+        let events = Events::new(body.boxed());
+        Self::with(State::Reading(Box::new(events)), decoder)
+    }
+
+    fn with(state: State, decoder: D) -> Self {
+        Self {
+            state,
+            exchange: None,
+            decoder,
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next event of the body in; gives whether there may be more.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
+        match &mut self.state {
+            State::Sending(sending) => {
+                let (exchange, answer) = ready!(sending.as_mut().poll(cx));
+                self.exchange = Some(exchange);
+                self.state = State::Reading(Box::new(Events::new(answer?)));
+            }
+            State::Reading(events) => match ready!(events.poll_event(cx)).transpose()? {
+                Some(event) if event.data.trim() != "[DONE]" => {
+                    let name = event.name.as_deref();
+                    self.decoder.event(name, &event.data, &mut self.ready)?;
+                }
+                _ => {
+                    self.state = State::Ended;
+                    self.decoder.end(&mut self.ready)?;
+                }
+            },
+            State::Ended => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the stream. A body that is at its end already gives its connection back to the pool.
+    fn close(&mut self, cx: &mut Context<'_>) {
+        if let State::Reading(events) = &mut self.state {
+            let _ = events.poll_event(cx);
+        }
+        self.state = State::Ended;
+        self.ready.clear();
+    }
+}
+
+impl<D: Decoder> ProtocolStream for WireStream<D> {
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                if matches!(event, ProtocolEvent::Done { .. }) {
+                    self.close(cx);
+                }
+                return Poll::Ready(Some(Ok(event)));
+            }
+            if matches!(self.state, State::Ended) {
+                return Poll::Ready(None);
+            }
+            if let Err(error) = ready!(self.poll_read(cx)) {
+                self.state = State::Ended;
+                self.ready.clear();
+                return Poll::Ready(Some(Err(match &self.exchange {
+                    Some(exchange) => exchange.complete(error),
+                    None => error,
+                })));
+            }
+        }
+    }
+}
+
+/// Sends the request and reads the answer's head.
+async fn ask(endpoint: Endpoint, post: Post) -> (Exchange, Result<Body, ProviderError>) {
+    let mut exchange = Exchange {
+        headers: endpoint.headers.clone(),
+        ..Exchange::default()
+    };
+    let answer = async {
+        exchange.key = endpoint.credentials.key().await?;
+        let response = http::send(&endpoint, exchange.key.as_ref(), post).await?;
+        exchange.request_id = failure::request_id(response.headers());
+        tracing::debug!(
+            status = response.status().as_u16(),
+            request_id = exchange.request_id.as_deref(),
+            "the provider answered"
+        );
+        match is_stream(&response) {
+            true => Ok(http::body(response)),
+            false => Err(refusal(response, &exchange).await),
+        }
+    }
+    .await;
+    (exchange, answer)
+}
+
+/// Whether the answer is events. Servers that send them under a wrong or no media type exist;
+/// those that send these two mean them.
+fn is_stream(response: &Response) -> bool {
+    let media_type = failure::media_type(response.headers()).to_ascii_lowercase();
+    response.status().is_success() && !matches!(&*media_type, "application/json" | "text/html")
+}
+
+/// The failure that an answer is.
+async fn refusal(response: Response, exchange: &Exchange) -> ProviderError {
+    let status = response.status();
+    let headers = response.headers().clone();
+    let mut body = http::body(response);
+    let mut words: Vec<u8> = Vec::new();
+    // What came before a break or the limits is enough.
+    let _ = tokio::time::timeout(WORDS_WAIT, async {
+        while let Some(Ok(chunk)) = body.next().await {
+            words.extend_from_slice(&chunk);
+            if words.len() >= failure::MAX_BODY_BYTES {
+                words.truncate(failure::MAX_BODY_BYTES);
+                break;
+            }
+        }
+    })
+    .await;
+    let words = exchange.redact(String::from_utf8_lossy(&words).into_owned());
+    failure::from_answer(status, &headers, &words)
+}
