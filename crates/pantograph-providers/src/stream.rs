@@ -110,11 +110,15 @@ impl<D: Decoder> WireStream<D> {
                 self.state = State::Reading(Box::new(Events::new(answer?)));
             }
             State::Reading(events) => match ready!(events.poll_event(cx)).transpose()? {
-                Some(event) if event.data.trim() != "[DONE]" => {
+                Some(event) if event.data.trim() == "[DONE]" => {
+                    self.release(cx);
+                    self.decoder.end(&mut self.ready)?;
+                }
+                Some(event) => {
                     let name = event.name.as_deref();
                     self.decoder.event(name, &event.data, &mut self.ready)?;
                 }
-                _ => {
+                None => {
                     self.state = State::Ended;
                     self.decoder.end(&mut self.ready)?;
                 }
@@ -124,13 +128,18 @@ impl<D: Decoder> WireStream<D> {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the stream. A body that is at its end already gives its connection back to the pool.
+    /// Ends the stream.
     fn close(&mut self, cx: &mut Context<'_>) {
+        self.release(cx);
+        self.ready.clear();
+    }
+
+    /// Lets the body go. One that is at its end already gives its connection back to the pool.
+    fn release(&mut self, cx: &mut Context<'_>) {
         if let State::Reading(events) = &mut self.state {
             let _ = events.poll_event(cx);
         }
         self.state = State::Ended;
-        self.ready.clear();
     }
 }
 

@@ -75,15 +75,15 @@ impl Item {
     }
 }
 
-/// Whether two details are pieces of one: readable, of one type, under one number.
+/// Whether two details are pieces of one: readable, of one type, under one number. A signature
+/// ends it: what is signed must not grow.
 fn is_piece_of(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
     let same = |key: &str| last.get(key) == next.get(key);
-    let signed = last.get("signature").is_some_and(Value::is_string)
-        && next.get("signature").is_some_and(Value::is_string);
-    let readable = TEXTS
+    let is_signed = last.get("signature").is_some_and(Value::is_string);
+    let is_readable = TEXTS
         .iter()
         .any(|key| last.contains_key(*key) || next.contains_key(*key));
-    same("type") && same("index") && readable && !signed
+    same("type") && same("index") && is_readable && !is_signed
 }
 
 #[cfg(test)]
@@ -108,16 +108,22 @@ mod tests {
             r#"{ "type":"reasoning.encrypted", "data":"A\/B", "index":1 }"#,
             r#"{"type":"reasoning.encrypted","data":"C","index":1}"#,
         ]);
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @r#"
+        ["Let me", " see.", "", "", ""]
+        [{"type":"reasoning.text","text":"Let me see.","index":0,"signature":"c2ln/"},{ "type":"reasoning.encrypted", "data":"A\/B", "index":1 },{"type":"reasoning.encrypted","data":"C","index":1}]
+        "#);
     }
 
     #[test]
-    fn two_signed_texts_stay_two() {
+    fn a_signed_text_does_not_grow() {
         let shown = put_together(&[
             r#"{"type":"reasoning.text","text":"a","signature":"1"}"#,
-            r#"{"type":"reasoning.text","text":"b","signature":"2"}"#,
+            r#"{"type":"reasoning.text","text":"b"}"#,
             r#"{"type":"reasoning.summary","summary":"c"}"#,
         ]);
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @r#"
+        ["a", "b", "c"]
+        [{"type":"reasoning.text","text":"a","signature":"1"},{"type":"reasoning.text","text":"b"},{"type":"reasoning.summary","summary":"c"}]
+        "#);
     }
 }

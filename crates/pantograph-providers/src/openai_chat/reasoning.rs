@@ -94,6 +94,22 @@ mod tests {
                 lines.push(format!("{parameter:?} {}: {json}", label.unwrap_or("-")));
             }
         }
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        Effort -: {}
+        Effort off: {"reasoning_effort":"none"}
+        Effort high: {"reasoning_effort":"high"}
+        Object -: {}
+        Object off: {"reasoning":{"effort":"none"}}
+        Object high: {"reasoning":{"effort":"high"}}
+        Switch -: {}
+        Switch off: {"thinking":{"type":"disabled"}}
+        Switch high: {"reasoning_effort":"high","thinking":{"type":"enabled"}}
+        Template -: {}
+        Template off: {"chat_template_kwargs":{"enable_thinking":false}}
+        Template high: {"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"high"}}
+        Unsent -: {}
+        Unsent off: {}
+        Unsent high: {}
+        "#);
     }
 }
