@@ -111,15 +111,11 @@ impl<D: Decoder> WireStream<D> {
                 self.state = State::Reading(Box::new(Events::new(answer?)));
             }
             State::Reading(events) => match ready!(events.poll_event(cx)).transpose()? {
-                Some(event) if event.data.trim() == "[DONE]" => {
-                    self.release(cx);
-                    self.decoder.end(&mut self.ready)?;
-                }
-                Some(event) => {
+                Some(event) if event.data.trim() != "[DONE]" => {
                     let name = event.name.as_deref();
                     self.decoder.event(name, &event.data, &mut self.ready)?;
                 }
-                None => {
+                _ => {
                     self.state = State::Ended;
                     self.decoder.end(&mut self.ready)?;
                 }
@@ -129,18 +125,13 @@ impl<D: Decoder> WireStream<D> {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the stream.
+    /// Ends the stream. A body that is at its end already gives its connection back to the pool.
     fn close(&mut self, cx: &mut Context<'_>) {
-        self.release(cx);
-        self.ready.clear();
-    }
-
-    /// Lets the body go. One that is at its end already gives its connection back to the pool.
-    fn release(&mut self, cx: &mut Context<'_>) {
         if let State::Reading(events) = &mut self.state {
             let _ = events.poll_event(cx);
         }
         self.state = State::Ended;
+        self.ready.clear();
     }
 }
 
