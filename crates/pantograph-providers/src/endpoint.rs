@@ -100,6 +100,11 @@ impl BaseUrl {
         Ok(Self(url))
     }
 
+    /// Whether it is more than a host.
+    pub(crate) fn has_path(&self) -> bool {
+        self.0.path() != "/"
+    }
+
     /// The URL of `path`, which begins with a slash.
     ///
     /// A base that ends with the path's first part, as `…/v1` does for `/v1/messages`, is taken

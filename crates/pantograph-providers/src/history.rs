@@ -33,7 +33,6 @@ pub(crate) enum Results {
     /// The user, in the same turn as what the user says next.
     WithUser,
     /// A speaker of their own.
-    #[allow(dead_code, reason = "for the protocols to come")]
     Apart,
 }
 

@@ -33,6 +33,7 @@ mod failure;
 mod forcing;
 mod history;
 mod http;
+mod openai_chat;
 mod schema;
 mod sse;
 mod stream;
@@ -41,3 +42,6 @@ pub use anthropic::{AnthropicFlags, AnthropicMessages};
 pub use credentials::{ApiKey, Credentials, CredentialsError, NoKey, StaticKey};
 pub use endpoint::{BaseUrl, Endpoint, InvalidBaseUrl, InvalidHeader};
 pub use http::HttpClient;
+pub use openai_chat::{
+    OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
+};

@@ -42,6 +42,10 @@ impl Words {
             .chain(["type", "status"].iter().filter_map(|key| text(error, key)))
             .filter(|code| code != "error")
             .collect();
+        // What OpenRouter heard from who is behind it.
+        let passed_on = error
+            .get("metadata")
+            .and_then(|metadata| text(metadata, "raw"));
         let number = error.get("code").and_then(|code| match code {
             Value::String(code) => code.parse().ok(),
             code => code.as_u64().and_then(|code| code.try_into().ok()),
@@ -52,7 +56,11 @@ impl Words {
                 .map(str::to_owned)
                 .or_else(|| text(error, "message"))
                 .or_else(|| text(root, "message"))
-                .or_else(|| text(root, "detail")),
+                .or_else(|| text(root, "detail"))
+                .map(|message| match passed_on {
+                    Some(words) => format!("{message}: {words}"),
+                    None => message,
+                }),
             codes,
             status: number.filter(|status| (300..600).contains(status)),
             retry_after: details(error)

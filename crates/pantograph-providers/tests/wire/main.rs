@@ -5,4 +5,5 @@
 
 mod anthropic;
 mod connection;
+mod openai_chat;
 mod support;

@@ -1,0 +1,99 @@
+//! `openai-chat`: Chat Completions, of OpenAI and of what speaks like it.
+//!
+//! Written after the public documentation of the API. Where servers differ from each other, an
+//! [`OpenAiChatFlags`] says how; nothing is guessed from a model's name or a URL.
+
+mod calls;
+mod chunk;
+mod decode;
+mod details;
+mod flags;
+mod messages;
+mod reasoning;
+mod request;
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::Stream;
+use pantograph::ProviderError;
+use pantograph::protocol::{Protocol, ProtocolStream, Request};
+use reqwest::header::HeaderMap;
+
+use crate::endpoint::Endpoint;
+use crate::history;
+use crate::http::{KeyHeader, Post};
+use crate::stream::{self, WireStream};
+use decode::ChatDecoder;
+pub use flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
+
+const STYLE: &str = "openai-chat";
+
+/// The protocol `openai-chat`.
+#[derive(Debug, Clone)]
+pub struct OpenAiChat {
+    endpoint: Endpoint,
+    flags: OpenAiChatFlags,
+}
+
+impl OpenAiChat {
+    /// Where OpenAI itself is reached.
+    pub const BASE_URL: &str = "https://api.openai.com/v1";
+
+    /// The protocol at `endpoint`.
+    ///
+    /// Its base URL is written as for other clients: `/chat/completions` follows it. To one
+    /// without any path `/v1` is added.
+    pub fn new(endpoint: Endpoint, flags: OpenAiChatFlags) -> Self {
+        Self { endpoint, flags }
+    }
+
+    /// The body that is sent for a request. Blocks on attachments that lie in files.
+    pub fn encode(&self, request: &Request) -> Vec<u8> {
+        request::body(request, self.flags)
+    }
+
+    /// Reads an answer to `request` that came in another way, such as a recorded one.
+    pub fn decode(
+        &self,
+        request: &Request,
+        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> Box<dyn ProtocolStream> {
+        let names = Arc::new(history::wire_names(request));
+        Box::new(WireStream::over(body, ChatDecoder::new(names)))
+    }
+}
+
+#[async_trait]
+impl Protocol for OpenAiChat {
+    fn name(&self) -> &str {
+        STYLE
+    }
+
+    async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
+        let connect = request.model.limits.connect;
+        let names = Arc::new(history::wire_names(&request));
+        let flags = self.flags;
+        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
+        let path = match self.endpoint.base_url.has_path() {
+            true => "/chat/completions",
+            false => "/v1/chat/completions",
+        };
+        let post = Post {
+            path: path.into(),
+            query: None,
+            headers: HeaderMap::new(),
+            key: KeyHeader::Bearer,
+            body,
+            connect,
+        };
+        let decoder = ChatDecoder::new(names);
+        Ok(Box::new(WireStream::new(
+            self.endpoint.clone(),
+            post,
+            decoder,
+        )))
+    }
+}

@@ -1,0 +1,112 @@
+//! Tool calls out of their pieces.
+
+use std::mem;
+
+use pantograph::RawJson;
+
+use super::chunk::CallDelta;
+
+/// The calls of one answer.
+///
+/// A piece names its call by a number, which some servers leave out and others give every call
+/// alike, or by an id, which is there once, late, or in every piece.
+#[derive(Default)]
+pub(super) struct Calls {
+    slots: Vec<Slot>,
+}
+
+/// One call.
+#[derive(Default)]
+pub(super) struct Slot {
+    number: Option<u32>,
+    pub(super) id: String,
+    /// On the wire.
+    pub(super) name: String,
+    /// What is not yet given out.
+    input: String,
+    extra: Option<RawJson>,
+    /// The block, once the call has begun.
+    pub(super) block: Option<u32>,
+}
+
+impl Calls {
+    /// Takes a piece in; gives the call that it belongs to.
+    pub(super) fn take(&mut self, piece: CallDelta<'_>) -> &mut Slot {
+        let at = self.find(&piece).unwrap_or_else(|| {
+            self.slots.push(Slot {
+                number: piece.index,
+                ..Slot::default()
+            });
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[at];
+        slot.take(piece);
+        slot
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut()
+    }
+
+    fn find(&self, piece: &CallDelta<'_>) -> Option<usize> {
+        let id = piece.id.as_deref().unwrap_or_default();
+        let name = piece.function.as_ref().and_then(|f| f.name.as_deref());
+        let has_name = name.is_some_and(|name| !name.is_empty());
+        let last = || self.slots.len().checked_sub(1);
+        let at = match piece.index {
+            Some(number) => self
+                .slots
+                .iter()
+                .rposition(|slot| slot.number == Some(number)),
+            None if !id.is_empty() => self
+                .slots
+                .iter()
+                .rposition(|slot| slot.id == id)
+                .or_else(|| last().filter(|_| !has_name)),
+            None => last().filter(|&at| !has_name || self.slots[at].name.is_empty()),
+        }?;
+        // A whole new call under a number that was given already.
+        let known = &self.slots[at].id;
+        let is_other = has_name && !id.is_empty() && !known.is_empty() && known != id;
+        (!is_other).then_some(at)
+    }
+}
+
+impl Slot {
+    fn take(&mut self, piece: CallDelta<'_>) {
+        let function = piece.function.unwrap_or_default();
+        let once = |known: &mut String, new: Option<String>| {
+            if known.is_empty() {
+                *known = new.unwrap_or_default();
+            }
+        };
+        once(&mut self.id, piece.id);
+        once(&mut self.name, function.name);
+        if let Some(arguments) = function.arguments {
+            self.input.push_str(&arguments.0);
+        }
+        if let Some(extra) = piece.extra_content {
+            self.extra = RawJson::parse(extra.get()).ok();
+        }
+    }
+
+    /// Whether it can begin: its id or input shows that the name is complete and the id not late.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.name.is_empty() && (!self.id.is_empty() || !self.input.is_empty())
+    }
+
+    /// Whether nothing is known of it.
+    pub(super) fn is_blank(&self) -> bool {
+        self.name.is_empty() && self.id.is_empty() && self.input.is_empty()
+    }
+
+    /// What came of the input since this was last asked.
+    pub(super) fn new_input(&mut self) -> Option<String> {
+        Some(mem::take(&mut self.input)).filter(|input| !input.is_empty())
+    }
+
+    /// What the provider put beside it, once.
+    pub(super) fn new_extra(&mut self) -> Option<RawJson> {
+        self.extra.take()
+    }
+}

@@ -1,0 +1,206 @@
+//! One chunk of an answer, in every form that servers give it.
+
+use std::fmt;
+
+use pantograph::Usage;
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What one event holds. Fields that are not here do not matter.
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(super) choices: Option<Vec<Choice<'a>>>,
+    usage: Option<WireUsage>,
+    /// Where Groq reported usage before it took `stream_options`.
+    x_groq: Option<UsageBeside>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    object: Option<Object>,
+}
+
+impl Chunk<'_> {
+    pub(super) fn is_error(&self) -> bool {
+        self.error.is_some() || self.object == Some(Object::Error)
+    }
+
+    pub(super) fn usage(&mut self) -> Option<Usage> {
+        let beside = self.x_groq.take().and_then(|beside| beside.usage);
+        self.usage.take().or(beside).map(Usage::from)
+    }
+}
+
+/// What Mistral and old vLLM call an event.
+#[derive(PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Object {
+    #[serde(alias = "Error")]
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    pub(super) index: Option<u32>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    pub(super) finish_reason: Option<String>,
+    /// Where Moonshot reports it.
+    pub(super) usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    pub(super) content: Option<ContentDelta>,
+    pub(super) reasoning_content: Option<String>,
+    pub(super) reasoning: Option<String>,
+    #[serde(borrow)]
+    pub(super) reasoning_details: Option<Vec<&'a RawValue>>,
+    pub(super) refusal: Option<String>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
+    /// One call without id, as it was before `tool_calls`.
+    pub(super) function_call: Option<FunctionDelta>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct CallDelta<'a> {
+    pub(super) index: Option<u32>,
+    pub(super) id: Option<String>,
+    pub(super) function: Option<FunctionDelta>,
+    #[serde(borrow)]
+    pub(super) extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct FunctionDelta {
+    pub(super) name: Option<String>,
+    pub(super) arguments: Option<Arguments>,
+}
+
+#[derive(Deserialize)]
+struct UsageBeside {
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+    /// DeepSeek's word for what was cached.
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(usage: WireUsage) -> Self {
+        let details = usage.prompt_tokens_details.as_ref();
+        let cache_read = details
+            .and_then(|details| details.cached_tokens)
+            .or(usage.prompt_cache_hit_tokens);
+        let cache_write = details.and_then(|details| details.cache_write_tokens);
+        // The wire's count holds what was cached; ours does not.
+        let cached = cache_read
+            .unwrap_or(0)
+            .saturating_add(cache_write.unwrap_or(0));
+        Usage {
+            input: usage
+                .prompt_tokens
+                .map(|tokens| tokens.saturating_sub(cached)),
+            output: usage.completion_tokens,
+            cache_read,
+            cache_write,
+            reasoning: usage
+                .completion_tokens_details
+                .and_then(|details| details.reasoning_tokens),
+        }
+    }
+}
+
+/// The `content` of a delta: text, or the parts of Mistral's reasoning models.
+pub(super) enum ContentDelta {
+    Text(String),
+    Parts(Vec<PartDelta>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct PartDelta {
+    pub(super) text: Option<String>,
+    pub(super) thinking: Option<ThinkingDelta>,
+}
+
+/// The thinking of a part: text, or parts with texts.
+pub(super) struct ThinkingDelta(pub(super) String);
+
+/// The `arguments` of a call: the text of an object, or with some servers the object itself.
+pub(super) struct Arguments(pub(super) String);
+
+impl<'de> Deserialize<'de> for ContentDelta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Content;
+        impl<'de> Visitor<'de> for Content {
+            type Value = ContentDelta;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or a list of parts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<ContentDelta, E> {
+                Ok(ContentDelta::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<ContentDelta, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(parts)).map(ContentDelta::Parts)
+            }
+        }
+        deserializer.deserialize_any(Content)
+    }
+}
+
+impl<'de> Deserialize<'de> for ThinkingDelta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match ContentDelta::deserialize(deserializer)? {
+            ContentDelta::Text(text) => text,
+            ContentDelta::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Arguments;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or an object")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Arguments, E> {
+                Ok(Arguments(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Arguments, A::Error> {
+                let object = Value::deserialize(MapAccessDeserializer::new(object))?;
+                Ok(Arguments(object.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
+}

@@ -1,0 +1,115 @@
+//! Reasoning labels as servers take them.
+
+use serde::Serialize;
+
+use super::flags::ReasoningParameter;
+
+/// What of a request depends on the reasoning label.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct Reasoning<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Effort<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Switch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<Template<'a>>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Effort<'a> {
+    effort: &'a str,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Switch {
+    r#type: &'static str,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Template<'a> {
+    enable_thinking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+}
+
+impl<'a> Reasoning<'a> {
+    /// Without a label the model does as it does by itself.
+    pub(super) fn of(label: Option<&'a str>, parameter: ReasoningParameter) -> Self {
+        let nothing = Self::default();
+        let Some(label) = label else {
+            return nothing;
+        };
+        let effort = Some(label).filter(|label| *label != "off");
+        match parameter {
+            ReasoningParameter::Effort => Self {
+                reasoning_effort: Some(effort.unwrap_or("none")),
+                ..nothing
+            },
+            ReasoningParameter::Object => Self {
+                reasoning: Some(Effort {
+                    effort: effort.unwrap_or("none"),
+                }),
+                ..nothing
+            },
+            ReasoningParameter::Switch => Self {
+                thinking: Some(Switch {
+                    r#type: match effort {
+                        Some(_) => "enabled",
+                        None => "disabled",
+                    },
+                }),
+                reasoning_effort: effort,
+                ..nothing
+            },
+            ReasoningParameter::Template => Self {
+                chat_template_kwargs: Some(Template {
+                    enable_thinking: effort.is_some(),
+                    reasoning_effort: effort,
+                }),
+                ..nothing
+            },
+            ReasoningParameter::Unsent => nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_go_where_the_server_looks() {
+        let mut lines = Vec::new();
+        for parameter in [
+            ReasoningParameter::Effort,
+            ReasoningParameter::Object,
+            ReasoningParameter::Switch,
+            ReasoningParameter::Template,
+            ReasoningParameter::Unsent,
+        ] {
+            for label in [None, Some("off"), Some("high")] {
+                let json = serde_json::to_string(&Reasoning::of(label, parameter)).unwrap();
+                lines.push(format!("{parameter:?} {}: {json}", label.unwrap_or("-")));
+            }
+        }
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        Effort -: {}
+        Effort off: {"reasoning_effort":"none"}
+        Effort high: {"reasoning_effort":"high"}
+        Object -: {}
+        Object off: {"reasoning":{"effort":"none"}}
+        Object high: {"reasoning":{"effort":"high"}}
+        Switch -: {}
+        Switch off: {"thinking":{"type":"disabled"}}
+        Switch high: {"reasoning_effort":"high","thinking":{"type":"enabled"}}
+        Template -: {}
+        Template off: {"chat_template_kwargs":{"enable_thinking":false}}
+        Template high: {"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"high"}}
+        Unsent -: {}
+        Unsent off: {}
+        Unsent high: {}
+        "#);
+    }
+}

@@ -1,0 +1,166 @@
+//! The body of a request.
+
+use std::borrow::Cow;
+
+use pantograph::protocol::{Purpose, Request, ToolChoice};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::STYLE;
+use super::flags::{OpenAiChatFlags, OutputLimit};
+use super::messages::{self, Message};
+use super::reasoning::Reasoning;
+use crate::attachment::FileRule;
+use crate::call_ids::IdRule;
+use crate::forcing::Forcing;
+use crate::history::{History, Results, WireRules};
+use crate::schema::{self, SchemaRules};
+
+/// How long a `prompt_cache_key` may be.
+const MAX_CACHE_KEY_BYTES: usize = 64;
+
+fn rules(flags: OpenAiChatFlags) -> WireRules {
+    WireRules {
+        style: STYLE,
+        ids: match flags.short_call_ids {
+            true => IdRule {
+                min: 9,
+                max: 9,
+                punctuation: false,
+            },
+            // What OpenAI takes; others take more.
+            false => IdRule::up_to(40),
+        },
+        files: FileRule {
+            images: true,
+            pdf: flags.documents,
+            max_encoded: 20 * 1024 * 1024,
+        },
+        results: Results::Apart,
+    }
+}
+
+pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
+    let history = History::new(request, rules(flags));
+    let forcing = forcing(request, &history, flags);
+    let turns = history.turns();
+    // A compaction's request is never continued.
+    let marks = flags.cache_marks && request.purpose == Purpose::Turn;
+    let max_output = request.model.max_output;
+    let limit = |parameter| max_output.filter(|_| flags.output_limit == parameter);
+    let mut messages = messages::system(&history, forcing.instruction.as_deref(), flags, marks);
+    messages.extend(messages::conversation(&turns, flags, marks));
+    let body = Body {
+        model: &request.model.wire_model,
+        stream: true,
+        stream_options: (!flags.no_stream_usage).then_some(StreamOptions {
+            include_usage: true,
+        }),
+        max_tokens: limit(OutputLimit::MaxTokens),
+        max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
+        reasoning: Reasoning::of(forcing.reasoning, flags.reasoning),
+        prompt_cache_key: flags.cache_key.then(|| cache_key(&request.context)),
+        tool_choice: tool_choice(&forcing.choice, &history),
+        tools: tools(&forcing, &history),
+        messages,
+    };
+    // Writing into memory fails only for maps with keys that are no strings; there are none.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(flatten)]
+    reasoning: Reasoning<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    /// Servers refuse an empty list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Value,
+}
+
+/// What leaves of the tool choice. One tool by its name is, where a server does not know it, any
+/// of one.
+fn forcing<'a>(request: &'a Request, history: &History<'_>, flags: OpenAiChatFlags) -> Forcing<'a> {
+    let forcing = Forcing::of(request, history.names());
+    match &forcing.choice {
+        ToolChoice::Named(name) if flags.no_named_tool => Forcing {
+            tools: request.tools.get(name).into_iter().collect(),
+            choice: ToolChoice::Required,
+            ..forcing
+        },
+        _ => forcing,
+    }
+}
+
+fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
+    Some(match choice {
+        // What goes without saying is not said.
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Named(name) => json!({
+            "type": "function",
+            "function": { "name": history.names().encode(name) },
+        }),
+    })
+}
+
+fn tools<'a>(forcing: &Forcing<'a>, history: &History<'_>) -> Vec<Tool<'a>> {
+    forcing
+        .tools
+        .iter()
+        .map(|declared| Tool {
+            r#type: "function",
+            function: Function {
+                name: history.names().encode(declared.name.as_str()).into_owned(),
+                description: &declared.description,
+                parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
+            },
+        })
+        .collect()
+}
+
+/// The conversation's name, or its hash if it is too long.
+fn cache_key(context: &str) -> Cow<'_, str> {
+    match context.len() <= MAX_CACHE_KEY_BYTES {
+        true => Cow::Borrowed(context),
+        false => Cow::Owned(
+            Sha256::digest(context)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        ),
+    }
+}
