@@ -29,7 +29,6 @@ const VERSION: &str = "2023-06-01";
 
 /// How a server deviates from Anthropic's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AnthropicFlags {
     /// Takes the key as `authorization: Bearer …` instead of `x-api-key`.
     pub bearer: bool,

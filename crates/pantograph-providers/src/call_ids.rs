@@ -110,8 +110,8 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        insta::assert_snapshot!(wire(IdRule::up_to(64)), @"");
-        insta::assert_snapshot!(wire(NINE), @"");
+        insta::assert_snapshot!(wire(IdRule::up_to(64)), @"toolu_01 call_6d116dfe9bc834719eb6eebcc50 call_af5570f5a1810b7af78caf4bc70 abcdef123");
+        insta::assert_snapshot!(wire(NINE), @"27c7a6580 6d116dfe9 af5570f5a abcdef123");
     }
 
     #[test]
