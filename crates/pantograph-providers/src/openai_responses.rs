@@ -30,7 +30,6 @@ const STYLE: &str = "openai-responses";
 
 /// How a server deviates from OpenAI's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct OpenAiResponsesFlags {
     /// Knows no role `developer`: the system prompt has the role `system`.
     pub system_role: bool,

@@ -51,17 +51,17 @@ impl OutputItem {
         call_id.or_else(|| self.id.take()).unwrap_or_default()
     }
 
-    /// The text of a message or of reasoning, whole.
+    /// The text of a message or of reasoning, whole, with its parts apart as deltas have them.
     pub(super) fn text(self) -> String {
-        let gap = match self.kind {
-            ItemKind::Reasoning => "\n\n",
-            _ => "",
-        };
-        let parts = self.summary.into_iter().chain(self.content).flatten();
-        let texts: Vec<String> = parts
-            .filter_map(|part| part.text.or(part.refusal))
-            .collect();
-        texts.join(gap)
+        let mut whole = String::new();
+        for part in self.summary.into_iter().chain(self.content).flatten() {
+            let is_apart = self.kind == ItemKind::Reasoning || part.refusal.is_some();
+            if is_apart && !whole.is_empty() {
+                whole.push_str("\n\n");
+            }
+            whole.extend(part.text.or(part.refusal));
+        }
+        whole
     }
 }
 

@@ -3,4 +3,5 @@
 
 mod anthropic;
 mod connection;
+mod openai_responses;
 mod support;
