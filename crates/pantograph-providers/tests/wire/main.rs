@@ -1,6 +1,8 @@
 //! What goes over the wire and what comes back, for each protocol: through public doors, with a
 //! server on loopback that breaks in every way.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod anthropic;
 mod connection;
 mod openai_responses;

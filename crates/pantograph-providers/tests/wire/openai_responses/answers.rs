@@ -1,6 +1,8 @@
 //! What is heard.
 
-use pantograph::protocol::ProtocolEvent;
+use std::sync::LazyLock;
+
+use pantograph::protocol::{ProtocolEvent, Request};
 use pantograph_providers::{OpenAiResponses, OpenAiResponsesFlags};
 
 use serde_json::json;
@@ -14,7 +16,7 @@ use crate::support::{ask, endpoint, failure, render};
 /// A whole answer, written after the API's documentation: reasoning with a summary in two parts,
 /// a search that only the provider understands, a message, two calls, and an event that nobody
 /// knows.
-const ANSWER: &str = r#"event: response.created
+pub(super) const ANSWER: &str = r#"event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","error":null,"output":[],"usage":null}}
 
 : keep-alive
@@ -73,12 +75,16 @@ data: {"type":"response.completed","response":{"error":null,"usage":{"input_toke
 
 "#;
 
-const HELLO: &str =
+pub(super) const HELLO: &str =
     r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hello"}"#;
-const COMPLETED: &str = r#"{"type":"response.completed","response":{"usage":null}}"#;
+pub(super) const COMPLETED: &str = r#"{"type":"response.completed","response":{"usage":null}}"#;
 
 fn decode(chunks: Chunks) -> Box<dyn pantograph::protocol::ProtocolStream> {
-    protocol().decode(&simple(model()), chunks)
+    // Made once: an answer is read thousands of times.
+    static ASKED: LazyLock<(OpenAiResponses, Request)> =
+        LazyLock::new(|| (protocol(), simple(model())));
+    let (protocol, request) = &*ASKED;
+    protocol.decode(request, chunks)
 }
 
 fn answer(body: &str) -> crate::support::Answer {
@@ -86,7 +92,7 @@ fn answer(body: &str) -> crate::support::Answer {
 }
 
 /// The events of one `data` line each.
-fn events(data: &[&str]) -> String {
+pub(super) fn events(data: &[&str]) -> String {
     data.iter()
         .map(|data| format!("data: {data}\n\n"))
         .collect()

@@ -1,11 +1,17 @@
 //! The provider's own items, sent back.
 
+use std::sync::Arc;
+
 use pantograph::protocol::Request;
-use pantograph::{Block, RawJson, Role, StopReason};
+use pantograph::{Agent, Block, RawJson, Role, StopReason};
+use pantograph_providers::{OpenAiResponses, OpenAiResponsesFlags};
 use serde_json::Value;
 
+use super::answers::{ANSWER, COMPLETED, HELLO, events};
 use super::{CALL, MESSAGE, REASONING, model, native, protocol};
-use crate::support::conversation::{Log, Native, anthropic, call, foreign, request, rich};
+use crate::support::conversation::{Log, Native, anthropic, call, foreign, request, rich, tools};
+use crate::support::endpoint;
+use crate::support::server::{Script, Server};
 
 fn text(request: &Request) -> String {
     String::from_utf8(protocol().encode(request)).unwrap()
@@ -13,6 +19,32 @@ fn text(request: &Request) -> String {
 
 fn body(request: &Request) -> Value {
     serde_json::from_slice(&protocol().encode(request)).unwrap()
+}
+
+#[tokio::test]
+async fn what_an_agent_heard_it_says_again_byte_for_byte() {
+    let last = events(&[HELLO, COMPLETED]);
+    let server = Server::start([Script::events(ANSWER), Script::events(&last)]).await;
+    let flags = OpenAiResponsesFlags::default();
+    let protocol = OpenAiResponses::new(endpoint(&server.url()), flags);
+    let agent = Agent::builder(Arc::new(protocol), model())
+        .tools(tools())
+        .ephemeral();
+    let mut turn = agent.run("Hello").unwrap();
+    while turn.next().await.is_some() {}
+    let request = String::from_utf8(server.seen()[1].body.clone()).unwrap();
+    let heard = ANSWER
+        .lines()
+        .filter(|line| line.contains("response.output_item.done"))
+        .map(|line| {
+            let (_, item) = line.split_once(r#""item":"#).unwrap();
+            item.strip_suffix('}').unwrap()
+        });
+    let mut heard: Vec<&str> = heard.collect();
+    // A call without arguments has an object of them for whoever reads it later.
+    heard.pop();
+    heard.push(r#"{"type":"function_call","call_id":"call_2","name":"made_up","arguments":"{}"}"#);
+    assert!(request.contains(&heard.join(",")), "{request}");
 }
 
 /// The input items, one a line, without those of the system.
