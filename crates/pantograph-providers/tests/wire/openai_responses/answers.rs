@@ -170,6 +170,31 @@ fn an_incomplete_answer_says_why() {
 }
 
 #[test]
+fn what_the_cache_gave_and_took_is_no_plain_input() {
+    let shown: Vec<String> = [
+        r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":5}"#,
+        r#"{"input_tokens":100,"input_tokens_details":null,"output_tokens_details":{"reasoning_tokens":3}}"#,
+        r#"{"input_tokens":1,"input_tokens_details":{"cached_tokens":2}}"#,
+        "7",
+    ]
+    .iter()
+    .map(|usage| {
+        let last = format!(r#"{{"type":"response.completed","response":{{"usage":{usage}}}}}"#);
+        render(&answer(&events(&[&last])))
+    })
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
+    Usage(Usage { input: Some(10), output: Some(5), cache_read: Some(60), cache_write: Some(30), reasoning: None })
+    Done { stop: End }
+    Usage(Usage { input: Some(100), output: None, cache_read: None, cache_write: None, reasoning: Some(3) })
+    Done { stop: End }
+    Usage(Usage { input: Some(0), output: None, cache_read: Some(2), cache_write: None, reasoning: None })
+    Done { stop: End }
+    Done { stop: End }
+    ");
+}
+
+#[test]
 fn errors_inside_a_stream_are_classified_by_their_code() {
     let failed = |error: &str| {
         format!(
