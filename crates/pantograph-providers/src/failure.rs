@@ -118,26 +118,24 @@ fn is_html(headers: &HeaderMap, body: &str) -> bool {
 
 /// What a web page says: the text outside its tags, styles and scripts.
 fn without_tags(html: &str) -> String {
+    // Has the same offsets, and tags of one spelling.
+    let lower = html.to_ascii_lowercase();
     let mut text = String::new();
-    let mut rest = html;
-    while let Some(open) = rest.find('<') {
-        text.push_str(&rest[..open]);
+    let mut at = 0;
+    while let Some(open) = lower[at..].find('<').map(|found| at + found) {
+        text.push_str(&html[at..open]);
         text.push(' ');
-        let tag = &rest[open..];
-        let end = ["<script", "<style"]
+        let tag = &lower[open..];
+        let skipped = ["<script", "<style"]
             .iter()
-            .find(|name| {
-                tag.get(..name.len())
-                    .is_some_and(|t| t.eq_ignore_ascii_case(name))
-            })
-            .and_then(|name| tag.find(&format!("</{}", &name[1..])))
-            .unwrap_or(0);
-        rest = match tag[end..].find('>') {
-            Some(close) => &tag[end + close + 1..],
-            None => "",
-        };
+            .find(|name| tag.starts_with(**name));
+        let end = skipped.and_then(|name| tag.find(&format!("</{}", &name[1..])));
+        let from = open + end.unwrap_or(0);
+        at = lower[from..]
+            .find('>')
+            .map_or(html.len(), |close| from + close + 1);
     }
-    text.push_str(rest);
+    text.push_str(&html[at..]);
     text
 }
 

@@ -174,15 +174,13 @@ impl<'a> History<'a> {
             let parts = self.parts(message, &called);
             match turns.last_mut() {
                 Some(last) if last.speaker == speaker => last.parts.extend(parts),
-                _ if !parts.is_empty() => turns.push(Turn { speaker, parts }),
-                // An answer of which nothing may be sent is left out; what the user says is not,
-                // since there is an answer to it.
-                _ if speaker == Speaker::User => turns.push(Turn {
-                    speaker,
-                    parts: vec![text_part("(This message has no text.)")],
-                }),
-                _ => {}
+                // An answer of which nothing may be sent is left out.
+                _ if parts.is_empty() && speaker == Speaker::Assistant => {}
+                _ => turns.push(Turn { speaker, parts }),
             }
+        }
+        for turn in turns.iter_mut().filter(|turn| turn.parts.is_empty()) {
+            turn.parts.push(text_part("(This message has no text.)"));
         }
         turns
     }

@@ -201,9 +201,8 @@ impl Place {
     fn failure(&self, error: &reqwest::Error) -> ProviderError {
         let host = &self.host;
         let cause = root_cause(error);
-        let io = io_kind(error);
         let message = if !error.is_connect() {
-            match error.is_decode() {
+            match error.is_decode() && !breaks_off(error) {
                 true => format!("the answer of `{host}` could not be unpacked: {cause}"),
                 false => format!("the connection to `{host}` broke off: {cause}"),
             }
@@ -217,11 +216,11 @@ impl Place {
                 ),
                 None => format!("no connection to `{host}`: {cause}"),
             }
-        } else if io == Some(io::ErrorKind::ConnectionRefused) {
+        } else if is_io(error, io::ErrorKind::ConnectionRefused) {
             format!(
                 "`{host}` refused the connection; is the server running, and the base URL right?"
             )
-        } else if io == Some(io::ErrorKind::InvalidData) {
+        } else if is_io(error, io::ErrorKind::InvalidData) {
             // A certificate or a server without TLS: asking again changes nothing.
             let message = format!("no secure connection to `{host}`: {cause}");
             return ProviderError::new(ErrorClass::Terminal, message);
@@ -246,11 +245,23 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
         .unwrap_or_default()
 }
 
-fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
-    causes(error).find_map(|error| Some(error.downcast_ref::<io::Error>()?.kind()))
+/// Whether anything below is an I/O error of this kind, in however many others it is wrapped.
+fn is_io(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
+    causes(error)
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| {
+            let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+            error.kind() == kind || inner.is_some_and(|inner| is_io(inner, kind))
+        })
 }
 
-/// The tunnel's error has no type that could be asked for.
+// The two below are of types that cannot be named here. Only words depend on them.
+
 fn through_proxy(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| error.to_string().contains("tunnel"))
+}
+
+/// Whether a body that could not be decoded did not even come.
+fn breaks_off(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|error| error.to_string().contains("reading a body"))
 }

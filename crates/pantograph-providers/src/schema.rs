@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 const MAX_DEPTH: usize = 48;
 
 /// How many subschemas there may be once references are replaced.
-const MAX_SCHEMAS: usize = 20_000;
+const MAX_SCHEMAS: usize = 5_000;
 
 /// What a provider takes beside the rules for all.
 #[derive(Debug, Clone, Copy)]
@@ -320,6 +320,16 @@ fn string_enum(object: &mut Map<String, Value>) {
         object.entry("type").or_insert_with(|| "string".into());
         return;
     }
+    let all = |is: fn(&Value) -> bool| values.iter().all(is);
+    let of_values = if all(Value::is_boolean) {
+        Some("boolean")
+    } else if all(|value| value.is_i64() || value.is_u64()) {
+        Some("integer")
+    } else if all(Value::is_number) {
+        Some("number")
+    } else {
+        None
+    };
     let values: Vec<String> = values.iter().map(Value::to_string).collect();
     let mut text = match object.get("description").and_then(Value::as_str) {
         Some(description) => format!("{description} "),
@@ -328,6 +338,9 @@ fn string_enum(object: &mut Map<String, Value>) {
     text.push_str(&format!("One of {}.", values.join(", ")));
     object.insert("description".into(), text.into());
     object.shift_remove("enum");
+    if let Some(name) = of_values {
+        object.entry("type").or_insert_with(|| name.into());
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,8 @@ pub(crate) async fn encode<T: Send + 'static>(
 /// dropped.
 pub(crate) struct WireStream<D> {
     state: State,
-    exchange: Exchange,
+    /// Known once there is an answer or none will come; never of a recorded answer.
+    exchange: Option<Exchange>,
     decoder: D,
     ready: VecDeque<ProtocolEvent>,
 }
@@ -95,7 +96,7 @@ impl<D: Decoder> WireStream<D> {
     fn with(state: State, decoder: D) -> Self {
         Self {
             state,
-            exchange: Exchange::default(),
+            exchange: None,
             decoder,
             ready: VecDeque::new(),
         }
@@ -106,7 +107,7 @@ impl<D: Decoder> WireStream<D> {
         match &mut self.state {
             State::Sending(sending) => {
                 let (exchange, answer) = ready!(sending.as_mut().poll(cx));
-                self.exchange = exchange;
+                self.exchange = Some(exchange);
                 self.state = State::Reading(Box::new(Events::new(answer?)));
             }
             State::Reading(events) => match ready!(events.poll_event(cx)).transpose()? {
@@ -152,7 +153,10 @@ impl<D: Decoder> ProtocolStream for WireStream<D> {
             if let Err(error) = ready!(self.poll_read(cx)) {
                 self.state = State::Ended;
                 self.ready.clear();
-                return Poll::Ready(Some(Err(self.exchange.complete(error))));
+                return Poll::Ready(Some(Err(match &self.exchange {
+                    Some(exchange) => exchange.complete(error),
+                    None => error,
+                })));
             }
         }
     }

@@ -221,3 +221,29 @@ fn a_provider_that_cannot_be_reached_says_why() {
     insta::assert_snapshot!(told(&models, "odd:x", ""), @"provider `odd` has the unknown protocol `silnet` (/config.toml:28:1); there are `picky`, `silent`; did you mean `silent`?");
     insta::assert_snapshot!(told(&models, "picky:x", ""), @"could not set up the protocol `picky` for provider `picky` (/config.toml:30:12): it has no `script`");
 }
+
+#[test]
+fn what_a_model_can_do_is_as_it_is_set_or_as_most_can() {
+    let (_base, models) = with_file(
+        "[providers.p]\n\
+         protocol = \"silent\"\n\
+         [providers.p.models.set]\n\
+         reasoning_control = \"budget\"\n\
+         attachments = false\n\
+         forced_tool = \"no\"\n\
+         [providers.p.models.bare]\n",
+    );
+    let can = |model| {
+        let model = models.choose(&ask(model, "")).unwrap().model;
+        (
+            model.reasoning_control,
+            model.attachments,
+            model.forced_tool,
+        )
+    };
+    let set = (Some(ReasoningControl::Budget), false, ForcedTool::No);
+    assert_eq!(can("p:set"), set);
+    let most = (None, true, ForcedTool::WithoutThinking);
+    assert_eq!(can("p:bare"), most);
+    assert_eq!(can("p:unlisted"), most);
+}

@@ -43,7 +43,7 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
         stream: true,
         thinking: reasoning.thinking,
         output_config: reasoning.output_config,
-        tool_choice: tool_choice(&forcing.choice, &history),
+        tool_choice: tool_choice(&forcing, &history),
         tools: tools(&forcing, &history, marks),
         system: system(&forcing, &history, marks),
         messages: messages(&turns, flags, marks),
@@ -165,8 +165,11 @@ fn mark(marks: bool) -> Option<CacheControl> {
     marks.then_some(EPHEMERAL)
 }
 
-fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
-    Some(match choice {
+fn tool_choice(forcing: &Forcing<'_>, history: &History<'_>) -> Option<Value> {
+    Some(match &forcing.choice {
+        _ if forcing.tools.is_empty() && !history.called_tools().is_empty() => {
+            json!({ "type": "none" })
+        }
         // What goes without saying is not said.
         ToolChoice::Auto => return None,
         ToolChoice::None => json!({ "type": "none" }),
@@ -277,7 +280,11 @@ fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>>
         .into(),
         Part::Result(result) => Known::ToolResult {
             tool_use_id: result.call,
-            content: result.content.iter().map(content).collect(),
+            content: result
+                .content
+                .iter()
+                .map(|part| content(part, result.status))
+                .collect(),
             is_error: result.status != ToolStatus::Ok,
         }
         .into(),
@@ -286,10 +293,15 @@ fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>>
     })
 }
 
-fn content<'a>(content: &'a Content<'a>) -> WireBlock<'a> {
+fn content<'a>(content: &'a Content<'a>, status: ToolStatus) -> WireBlock<'a> {
     match content {
         Content::Text(text) => Known::Text { text }.into(),
-        Content::File(file) => self::file(file),
+        Content::File(file) if status == ToolStatus::Ok => self::file(file),
+        // The API takes nothing but text in a result that is an error.
+        Content::File(_) => Known::Text {
+            text: "[an attachment was left out: the call did not succeed]",
+        }
+        .into(),
     }
 }
 

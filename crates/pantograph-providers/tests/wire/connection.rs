@@ -12,6 +12,7 @@ use pantograph_providers::{
     AnthropicFlags, AnthropicMessages, ApiKey, BaseUrl, Credentials, CredentialsError, Endpoint,
     HttpClient, NoKey,
 };
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::conversation::{self, simple};
@@ -207,12 +208,16 @@ async fn a_connection_that_cannot_be_made_says_why() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().to_string()
     };
-    let plain = Server::start([]).await;
-    let secure = plain.url().replace("http://", "https://");
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let without_tls = plain.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await
+    });
     let mut shown = Vec::new();
     for (base_url, host) in [
         (format!("http://{refused}"), refused),
-        (secure.clone(), secure.replace("https://", "")),
+        (format!("https://{without_tls}"), without_tls),
         // Two dots make it no name that a resolver would ask anybody for.
         ("http://no..host".to_owned(), "no..host".to_owned()),
     ] {
@@ -221,7 +226,7 @@ async fn a_connection_that_cannot_be_made_says_why() {
     }
     insta::assert_snapshot!(shown.join("\n"), @"
     transport: `HOST` refused the connection; is the server running, and the base URL right?
-    transport: no connection to `HOST` within 20 s (the connect limit of this provider)
+    terminal: no secure connection to `HOST`: received corrupt message of type InvalidContentType
     transport: the host `HOST` could not be found: failed to lookup address information: Name or service not known
     ");
 }

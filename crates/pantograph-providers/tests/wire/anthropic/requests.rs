@@ -185,6 +185,7 @@ fn an_agent_without_tools_still_declares_what_it_called() {
     request.tool_choice = ToolChoice::Required;
     insta::assert_snapshot!(choices(&request), @r#"
     max_tokens: 32000
+    tool_choice: {"type":"none"}
     tools: files__read gone__tool find
     instruction: "Be brief."
     "#);
@@ -201,10 +202,13 @@ fn attachments_that_cannot_be_sent_become_words() {
     ];
     log.say(Role::User, blocks);
     let native = anthropic();
-    let calls = vec![Block::ToolCall(call("toolu_1", "find", "{}"))];
-    log.answer(&native, calls, StopReason::ToolCalls);
+    let calls = ["toolu_1", "toolu_2"].map(|id| Block::ToolCall(call(id, "find", "{}")));
+    log.answer(&native, calls.to_vec(), StopReason::ToolCalls);
     let content = vec![ToolContent::Attachment(conversation::png())];
-    log.results(vec![result("toolu_1", ToolStatus::Cancelled, content)]);
+    log.results(vec![
+        result("toolu_1", ToolStatus::Ok, content.clone()),
+        result("toolu_2", ToolStatus::Cancelled, content),
+    ]);
     let messages = |model: Model, conversation: &Conversation| {
         let body = body(&request(model, conversation.clone()));
         serde_json::to_string_pretty(&body["messages"]).unwrap()
