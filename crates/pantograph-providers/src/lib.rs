@@ -34,6 +34,7 @@ mod forcing;
 mod history;
 mod http;
 mod openai_chat;
+mod openai_responses;
 mod schema;
 mod sse;
 mod stream;
@@ -45,3 +46,4 @@ pub use http::HttpClient;
 pub use openai_chat::{
     OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
 };
+pub use openai_responses::{OpenAiResponses, OpenAiResponsesFlags};

@@ -6,4 +6,5 @@
 mod anthropic;
 mod connection;
 mod openai_chat;
+mod openai_responses;
 mod support;

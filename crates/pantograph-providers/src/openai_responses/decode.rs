@@ -1,0 +1,278 @@
+//! The events of an answer.
+//!
+//! Each output item is one block. The end of an item holds all of it, so it also speaks for
+//! deltas that did not come.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pantograph::protocol::ProtocolEvent;
+use pantograph::wire_name::WireNames;
+use pantograph::{ProviderError, RawJson, StopReason};
+use serde_json::value::RawValue;
+
+use super::event::{Event, EventKind, Response};
+use super::failed;
+use super::item::{ItemKind, OutputItem};
+use crate::failure;
+use crate::stream::Decoder;
+
+/// Reads the events of one answer.
+pub(super) struct ResponsesDecoder {
+    names: Arc<WireNames>,
+    /// The items that have begun and not ended; rarely more than one.
+    open: Vec<Open>,
+    /// The index of the next block.
+    next: u32,
+    has_calls: bool,
+}
+
+struct Open {
+    output_index: Option<u32>,
+    /// The block.
+    index: u32,
+    kind: ItemKind,
+    /// The part that text came for last.
+    part: Option<Part>,
+    /// For a call: its name is known and told.
+    is_named: bool,
+    /// Whether any of its text or input came.
+    has_come: bool,
+}
+
+/// A part of an item's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Text,
+    Refusal,
+    Summary(Option<u32>),
+    Reasoning(Option<u32>),
+}
+
+impl ResponsesDecoder {
+    pub(super) fn new(names: Arc<WireNames>) -> Self {
+        Self {
+            names,
+            open: Vec::new(),
+            next: 0,
+            has_calls: false,
+        }
+    }
+
+    /// Begins a block. Those of text begin at once, so that blocks keep the order of items.
+    fn begin(
+        &mut self,
+        output_index: Option<u32>,
+        kind: ItemKind,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Open {
+        let index = self.next;
+        self.next += 1;
+        out.extend(delta(kind, index, String::new()));
+        Open {
+            output_index,
+            index,
+            kind,
+            part: None,
+            is_named: false,
+            has_come: false,
+        }
+    }
+
+    fn name(&mut self, open: &mut Open, item: &mut OutputItem, out: &mut VecDeque<ProtocolEvent>) {
+        let name = item.name.take().unwrap_or_default();
+        self.has_calls = true;
+        open.is_named = true;
+        out.push_back(ProtocolEvent::ToolCallStart {
+            index: open.index,
+            id: item.call_id(),
+            name: self.names.decode(&name).unwrap_or(&name).to_owned(),
+        });
+    }
+
+    fn item_added(
+        &mut self,
+        output_index: Option<u32>,
+        item: &RawValue,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) {
+        let mut item = OutputItem::read(item.get());
+        let mut open = self.begin(output_index, item.kind, out);
+        let has_name = item.name.as_deref().is_some_and(|name| !name.is_empty());
+        if item.kind == ItemKind::FunctionCall && has_name {
+            self.name(&mut open, &mut item, out);
+        }
+        self.open.push(open);
+    }
+
+    fn item_done(
+        &mut self,
+        output_index: Option<u32>,
+        item: &RawValue,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) {
+        let raw = RawJson::parse(item.get()).ok();
+        let mut item = OutputItem::read(item.get());
+        let begun = self.find(output_index, |_| true);
+        let mut open = match begun {
+            Some(at) => self.open.remove(at),
+            None => self.begin(output_index, item.kind, out),
+        };
+        let index = open.index;
+        let raw = match open.kind {
+            ItemKind::Other => {
+                out.extend(raw.map(|raw| ProtocolEvent::Opaque { index, raw }));
+                None
+            }
+            ItemKind::FunctionCall => {
+                if !open.is_named {
+                    self.name(&mut open, &mut item, out);
+                }
+                let input = item.arguments.filter(|_| !open.has_come);
+                out.extend(input.and_then(|json| input_delta(index, json)));
+                raw
+            }
+            ItemKind::Message | ItemKind::Reasoning => {
+                if !open.has_come {
+                    let text = item.text();
+                    open.has_come = !text.is_empty();
+                    out.extend(delta(open.kind, index, text).filter(|_| open.has_come));
+                }
+                // A message that says nothing is none.
+                raw.filter(|_| open.has_come || open.kind == ItemKind::Reasoning)
+            }
+        };
+        out.extend(raw.map(|raw| ProtocolEvent::Raw { index, raw }));
+        out.push_back(ProtocolEvent::BlockEnd { index });
+    }
+
+    fn text(
+        &mut self,
+        output_index: Option<u32>,
+        part: Part,
+        mut text: String,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        let kind = part.kind();
+        let at = self.find(output_index, |open| open.kind == kind);
+        let at = at.unwrap_or_else(|| {
+            let open = self.begin(output_index, kind, out);
+            self.open.push(open);
+            self.open.len() - 1
+        });
+        let open = &mut self.open[at];
+        if open.part.is_some_and(|last| last != part) {
+            text.insert_str(0, "\n\n");
+        }
+        open.part = Some(part);
+        open.has_come = true;
+        out.extend(delta(kind, open.index, text));
+    }
+
+    fn arguments(
+        &mut self,
+        output_index: Option<u32>,
+        json: String,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) {
+        let Some(at) = self.find(output_index, |open| open.is_named) else {
+            return;
+        };
+        let open = &mut self.open[at];
+        open.has_come |= !json.is_empty();
+        out.extend(input_delta(open.index, json));
+    }
+
+    /// Where the item is that an event is about; the last, if the event does not say.
+    fn find(&self, output_index: Option<u32>, fits: impl Fn(&Open) -> bool) -> Option<usize> {
+        self.open.iter().rposition(|open| {
+            (output_index.is_none() || open.output_index == output_index) && fits(open)
+        })
+    }
+}
+
+impl Decoder for ResponsesDecoder {
+    fn event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Result<(), ProviderError> {
+        let event: Event<'_> = match serde_json::from_str(data) {
+            Ok(event) => event,
+            // An event of a kind that is not known may have any shape.
+            Err(_) if EventKind::of(data) == Some(EventKind::Other) => return Ok(()),
+            Err(_) if name == Some("error") => return Err(failed::failed(data)),
+            Err(_) => {
+                return Err(failure::malformed("the provider sent a broken event", data));
+            }
+        };
+        let Some(kind) = event.kind else {
+            // Proxies report their own failures so.
+            return match event.error.is_some() || name == Some("error") {
+                true => Err(failed::failed(data)),
+                false => Ok(()),
+            };
+        };
+        let at = event.output_index;
+        let delta = event.delta.unwrap_or_default();
+        match (kind, event.item) {
+            (EventKind::ItemAdded, Some(item)) => self.item_added(at, item, out),
+            (EventKind::ItemDone, Some(item)) => self.item_done(at, item, out),
+            (EventKind::TextDelta, _) => self.text(at, Part::Text, delta, out),
+            (EventKind::RefusalDelta, _) => self.text(at, Part::Refusal, delta, out),
+            (EventKind::SummaryDelta, _) => {
+                self.text(at, Part::Summary(event.summary_index), delta, out);
+            }
+            (EventKind::ReasoningDelta, _) => {
+                self.text(at, Part::Reasoning(event.content_index), delta, out);
+            }
+            (EventKind::ArgumentsDelta, _) => self.arguments(at, delta, out),
+            (EventKind::Completed | EventKind::Incomplete, _) => {
+                let response = Response::read(event.response);
+                let stop = match (kind, self.has_calls) {
+                    (EventKind::Incomplete, _) => match failed::filtered(&response) {
+                        Some(error) => return Err(error),
+                        None => StopReason::Limit,
+                    },
+                    (_, true) => StopReason::ToolCalls,
+                    (_, false) => StopReason::End,
+                };
+                out.extend(
+                    response
+                        .usage
+                        .map(|usage| ProtocolEvent::Usage(usage.into())),
+                );
+                out.push_back(ProtocolEvent::Done { stop });
+            }
+            (EventKind::Failed | EventKind::Error, _) => return Err(failed::failed(data)),
+            (EventKind::ItemAdded | EventKind::ItemDone | EventKind::Other, _) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn kind(self) -> ItemKind {
+        match self {
+            Self::Text | Self::Refusal => ItemKind::Message,
+            Self::Summary(_) | Self::Reasoning(_) => ItemKind::Reasoning,
+        }
+    }
+}
+
+/// Text of a block; `None` for items without.
+fn delta(kind: ItemKind, index: u32, text: String) -> Option<ProtocolEvent> {
+    match kind {
+        ItemKind::Message => Some(ProtocolEvent::TextDelta { index, text }),
+        ItemKind::Reasoning => Some(ProtocolEvent::ThinkingDelta { index, text }),
+        ItemKind::FunctionCall | ItemKind::Other => None,
+    }
+}
+
+fn input_delta(index: u32, json: String) -> Option<ProtocolEvent> {
+    (!json.is_empty()).then_some(ProtocolEvent::ToolCallDelta { index, json })
+}

@@ -1,0 +1,155 @@
+//! The body of a request.
+
+use std::borrow::Cow;
+
+use pantograph::protocol::{Purpose, Request, ToolChoice};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::input::{self, Item};
+use super::{OpenAiResponsesFlags, STYLE};
+use crate::attachment::FileRule;
+use crate::call_ids::IdRule;
+use crate::forcing::Forcing;
+use crate::history::{History, Results, WireRules};
+use crate::schema::{self, SchemaRules};
+
+const RULES: WireRules = WireRules {
+    style: STYLE,
+    ids: IdRule::up_to(64),
+    files: FileRule {
+        images: true,
+        pdf: true,
+        max_encoded: 20 * 1024 * 1024,
+    },
+    results: Results::Apart,
+};
+
+/// The smallest bound of an answer that the API takes.
+const MIN_OUTPUT_TOKENS: u64 = 16;
+
+/// How long a cache key may be.
+const MAX_CACHE_KEY_BYTES: usize = 64;
+
+pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
+    let history = History::new(request, RULES);
+    let forcing = Forcing::of(request, history.names());
+    let turns = history.turns();
+    let instruction = forcing.instruction.clone();
+    let body = Body {
+        model: &request.model.wire_model,
+        stream: true,
+        store: false,
+        include: match flags.no_encrypted_reasoning {
+            true => &[],
+            false => &["reasoning.encrypted_content"],
+        },
+        prompt_cache_key: cache_key(request).filter(|_| !flags.no_cache_key),
+        max_output_tokens: request
+            .model
+            .max_output
+            .map(|tokens| tokens.max(MIN_OUTPUT_TOKENS)),
+        reasoning: forcing.reasoning.map(Reasoning::of),
+        tool_choice: tool_choice(&forcing.choice, &history),
+        tools: tools(&forcing, &history),
+        // Last, so that a longer conversation begins as the shorter did.
+        input: input::items(history.system(), &turns, instruction, flags),
+    };
+    // Writing into memory fails only for maps with keys that are no strings; there are none.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+impl<'a> Reasoning<'a> {
+    fn of(label: &'a str) -> Self {
+        match label {
+            "off" => Self {
+                effort: "none",
+                summary: None,
+            },
+            effort => Self {
+                effort,
+                summary: Some("auto"),
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Value,
+    /// Left out it means `true`, which few schemas are written for.
+    strict: bool,
+}
+
+fn tools<'a>(forcing: &Forcing<'a>, history: &'a History<'a>) -> Vec<Tool<'a>> {
+    forcing
+        .tools
+        .iter()
+        .map(|declared| Tool {
+            r#type: "function",
+            name: history.names().encode(declared.name.as_str()),
+            description: &declared.description,
+            parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
+            strict: false,
+        })
+        .collect()
+}
+
+fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
+    Some(match choice {
+        // What goes without saying is not said.
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Named(name) => {
+            json!({ "type": "function", "name": history.names().encode(name) })
+        }
+    })
+}
+
+/// What the provider finds a conversation's earlier requests by. A compaction's request is never
+/// continued.
+fn cache_key(request: &Request) -> Option<Cow<'_, str>> {
+    let context = &*request.context;
+    match request.purpose {
+        Purpose::Compaction => None,
+        Purpose::Turn if context.is_empty() => None,
+        Purpose::Turn if context.len() <= MAX_CACHE_KEY_BYTES => Some(Cow::Borrowed(context)),
+        Purpose::Turn => {
+            let digest = Sha256::digest(context);
+            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
+    }
+}
