@@ -206,7 +206,7 @@ impl ProtocolStream for ScriptedStream {
         }
     }
 
-    fn cancel(&mut self) {
+    fn cancel_turn(&mut self) {
         if !self.is_cancelled {
             self.is_cancelled = true;
             self.open.cancelled();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::watch;
 
 use crate::batch::{NoTools, ToolSource};
 use crate::cancel::{Cancel, DEFAULT_GRACE};
@@ -17,10 +17,10 @@ use crate::ids::{AgentId, MessageId, SessionId};
 use crate::message::{Block, Message, Metadata, Role};
 use crate::model::Model;
 use crate::protocol::{Protocol, ToolChoice};
-use crate::queue::{Queue, QueueId, Queued, Submission};
+use crate::queue::{Queue, QueueId, Queued, Sender, Submission};
 use crate::session::{Header, NullStore, OpenSession, Record, Session, SessionError, SessionStore};
 use crate::tool::ToolSet;
-use crate::turn::{Opening, Turn};
+use crate::turn::{Opening, TurnStream};
 
 /// A conversation, a model to ask and tools to run. Clones are handles to the same agent.
 ///
@@ -92,25 +92,64 @@ pub(crate) struct Shared {
     pub(crate) queue: Mutex<Queue>,
     /// The signal of the live turn.
     pub(crate) live: Mutex<Option<Cancel>>,
-    /// Held by the live turn, or by an edit.
-    pub(crate) writer: Arc<tokio::sync::Mutex<Writer>>,
+    /// The protocols that may keep something for this agent's context.
+    asked: Mutex<Vec<Arc<dyn Protocol>>>,
+    /// Taken by the live turn, or by an edit.
+    session: Mutex<Option<Box<dyn Session>>>,
+    busy: watch::Sender<bool>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.config
-            .get_mut()
-            .protocol
-            .release_context(&self.context);
+        for protocol in self.asked.get_mut() {
+            protocol.release_context(&self.context);
+        }
     }
 }
 
-/// What only the one who changes the conversation has.
+/// The right to change the conversation; given back when it is dropped.
 pub(crate) struct Writer {
-    pub(crate) session: Box<dyn Session>,
+    shared: Arc<Shared>,
+    session: Option<Box<dyn Session>>,
 }
 
-pub(crate) type WriterGuard = OwnedMutexGuard<Writer>;
+impl Writer {
+    fn take(shared: &Arc<Shared>) -> Result<Self, Busy> {
+        let mut slot = shared.session.lock();
+        let session = slot.take().ok_or(Busy)?;
+        shared.busy.send_replace(true);
+        Ok(Self {
+            shared: Arc::clone(shared),
+            session: Some(session),
+        })
+    }
+
+    /// Makes records durable.
+    pub(crate) async fn store(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
+        match &mut self.session {
+            Some(session) => session.append(records).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a message on disk and in memory. A message that the store refuses is in neither;
+    /// one that it could not store yet is in memory, and waits there for the next append.
+    pub(crate) async fn append(&mut self, message: Message) -> Result<(), SessionError> {
+        let stored = self.store(vec![Record::Message(message.clone())]).await;
+        if !matches!(stored, Err(SessionError::Refused { .. })) {
+            self.shared.conversation.lock().push(Arc::new(message));
+        }
+        stored
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let mut slot = self.shared.session.lock();
+        *slot = self.session.take();
+        self.shared.busy.send_replace(false);
+    }
+}
 
 /// The agent has a live turn, which must settle first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -127,7 +166,8 @@ pub enum EditError {
     /// The conversation has no such message.
     #[error("the conversation has no message `{0}`")]
     NoMessage(MessageId),
-    /// The change is in memory, and is stored with the next append.
+    /// The change could not be stored. Unless the store refused it for good
+    /// ([`SessionError::Refused`]), it is in memory, and is stored with the next append.
     #[error("could not store the change")]
     Session(#[from] SessionError),
 }
@@ -142,16 +182,25 @@ pub struct Prompt {
     /// Whether tool calls are run. If not, the turn ends at the first answer, and
     /// [`crate::Outcome::tool_calls`] has its calls.
     pub dispatch_tools: bool,
+    /// Who says it: after an interrupt, what code has queued waits for a person's prompt.
+    pub sender: Sender,
 }
 
 impl Prompt {
-    /// A prompt of blocks.
+    /// A person's prompt of blocks.
     pub fn new(blocks: Vec<Block>) -> Self {
         Self {
             blocks,
             metadata: Metadata::new(),
             dispatch_tools: true,
+            sender: Sender::Person,
         }
+    }
+
+    /// The same, said by code.
+    pub fn by_code(mut self) -> Self {
+        self.sender = Sender::Code;
+        self
     }
 
     /// The same with metadata on the user message.
@@ -310,7 +359,9 @@ impl AgentBuilder {
                 conversation: Mutex::new(conversation),
                 queue: Mutex::new(Queue::default()),
                 live: Mutex::new(None),
-                writer: Arc::new(tokio::sync::Mutex::new(Writer { session })),
+                asked: Mutex::new(Vec::new()),
+                session: Mutex::new(Some(session)),
+                busy: watch::Sender::new(false),
             }),
         }
     }
@@ -342,7 +393,7 @@ impl Agent {
     /// # Errors
     ///
     /// [`Busy`] while another turn is live.
-    pub fn run(&self, prompt: impl Into<Prompt>) -> Result<Turn, Busy> {
+    pub fn run(&self, prompt: impl Into<Prompt>) -> Result<TurnStream, Busy> {
         self.start(Opening::Prompt(prompt.into()))
     }
 
@@ -353,7 +404,7 @@ impl Agent {
     /// # Errors
     ///
     /// [`Busy`] while another turn is live.
-    pub fn continue_turn(&self) -> Result<Turn, Busy> {
+    pub fn continue_turn(&self) -> Result<TurnStream, Busy> {
         self.start(Opening::Continue)
     }
 
@@ -365,8 +416,8 @@ impl Agent {
     /// # Errors
     ///
     /// [`Busy`] while another turn is live.
-    pub fn run_queued(&self) -> Result<Option<Turn>, Busy> {
-        if self.shared.queue.lock().next_opening().is_none() {
+    pub fn run_queued(&self) -> Result<Option<TurnStream>, Busy> {
+        if !self.shared.queue.lock().can_start() {
             return Ok(None);
         }
         self.start(Opening::Queue).map(Some)
@@ -378,35 +429,42 @@ impl Agent {
     /// # Errors
     ///
     /// [`Busy`] while another turn is live.
-    pub fn compact(&self, instructions: Option<String>) -> Result<Turn, Busy> {
+    pub fn compact(&self, instructions: Option<String>) -> Result<TurnStream, Busy> {
         self.start(Opening::Compact(instructions))
     }
 
-    fn start(&self, opening: Opening) -> Result<Turn, Busy> {
-        let writer = self.try_write()?;
-        Ok(Turn::new(self.clone(), writer, opening))
-    }
-
-    fn try_write(&self) -> Result<WriterGuard, Busy> {
-        Arc::clone(&self.shared.writer)
-            .try_lock_owned()
-            .map_err(|_| Busy)
+    fn start(&self, opening: Opening) -> Result<TurnStream, Busy> {
+        let writer = Writer::take(&self.shared)?;
+        Ok(TurnStream::new(self.clone(), writer, opening))
     }
 
     /// Completes when no turn is live.
     pub async fn settled(&self) {
-        drop(self.shared.writer.lock().await);
+        // The sender lives as long as the agent, so waiting cannot fail.
+        let _ = self.shared.busy.subscribe().wait_for(|busy| !busy).await;
     }
 
     /// Whether a turn is live.
     pub fn is_busy(&self) -> bool {
-        self.shared.writer.try_lock().is_err()
+        *self.shared.busy.borrow()
     }
 
-    /// Asks the live turn to stop, if there is one.
+    /// Asks the live turn to stop, if there is one. From now on nothing that code has submitted
+    /// starts a turn, until a person has started one.
     pub fn interrupt(&self) {
-        if let Some(cancel) = &*self.shared.live.lock() {
+        let live = self.shared.live.lock();
+        self.shared.queue.lock().hold();
+        if let Some(cancel) = &*live {
             cancel.ask_within(self.shared.options.grace);
+        }
+    }
+
+    /// As [`Agent::interrupt`], if the turn of this signal is still live.
+    pub(crate) fn interrupt_turn(&self, turn: &Cancel, grace: Duration) {
+        let live = self.shared.live.lock();
+        if live.as_ref().is_some_and(|cancel| cancel.is_same(turn)) {
+            self.shared.queue.lock().hold();
+            turn.ask_within(grace);
         }
     }
 
@@ -510,11 +568,11 @@ impl Agent {
         blocks: Vec<Block>,
         metadata: Metadata,
     ) -> Result<MessageId, EditError> {
-        let mut writer = self.try_write()?;
+        let mut writer = Writer::take(&self.shared)?;
         let mut message = self.shared.new_message(role, blocks);
         message.metadata = metadata;
         let id = message.id.clone();
-        self.shared.append(&mut writer, message).await?;
+        writer.append(message).await?;
         Ok(id)
     }
 
@@ -528,25 +586,28 @@ impl Agent {
         id: &MessageId,
         metadata: Metadata,
     ) -> Result<(), EditError> {
-        let mut writer = self.try_write()?;
-        {
-            let mut conversation = self.shared.conversation.lock();
-            let position = conversation
+        let mut writer = Writer::take(&self.shared)?;
+        let found = {
+            let conversation = self.shared.conversation.lock();
+            conversation
                 .messages()
                 .iter()
-                .position(|message| message.id == *id)
-                .ok_or_else(|| EditError::NoMessage(id.clone()))?;
-            let mut message = Message::clone(&conversation.messages()[position]);
-            message.metadata = metadata.clone();
-            conversation.replace(position, Arc::new(message));
-        }
+                .position(|message| message.id == *id && !message.is_summary())
+        };
+        let position = found.ok_or_else(|| EditError::NoMessage(id.clone()))?;
         let record = Record::Metadata {
             target: id.clone(),
-            metadata,
+            metadata: metadata.clone(),
             at: self.shared.clock.now(),
         };
-        writer.session.append(vec![record]).await?;
-        Ok(())
+        let stored = writer.store(vec![record]).await;
+        if !matches!(stored, Err(SessionError::Refused { .. })) {
+            let mut conversation = self.shared.conversation.lock();
+            let mut message = Message::clone(&conversation.messages()[position]);
+            message.metadata = metadata;
+            conversation.replace(position, Arc::new(message));
+        }
+        Ok(stored?)
     }
 
     /// Goes on from another point of the session, as
@@ -557,13 +618,14 @@ impl Agent {
     ///
     /// A turn is live, or the change could not be stored.
     pub async fn continue_from(&self, conversation: Conversation) -> Result<(), EditError> {
-        let mut writer = self.try_write()?;
+        let mut writer = Writer::take(&self.shared)?;
         let record = Record::Head {
             target: conversation.head().cloned(),
             at: self.shared.clock.now(),
         };
         *self.shared.conversation.lock() = conversation;
-        writer.session.append(vec![record]).await?;
+        self.shared.reset_contexts();
+        writer.store(vec![record]).await?;
         Ok(())
     }
 }
@@ -584,14 +646,18 @@ impl Shared {
         }
     }
 
-    /// Adds a message in memory, then on disk.
-    pub(crate) async fn append(
-        &self,
-        writer: &mut Writer,
-        message: Message,
-    ) -> Result<(), SessionError> {
-        let record = Record::Message(message.clone());
-        self.conversation.lock().push(Arc::new(message));
-        writer.session.append(vec![record]).await
+    /// Notes that a protocol is asked, which may keep something for the context.
+    pub(crate) fn note_asked(&self, protocol: &Arc<dyn Protocol>) {
+        let mut asked = self.asked.lock();
+        if !asked.iter().any(|known| Arc::ptr_eq(known, protocol)) {
+            asked.push(Arc::clone(protocol));
+        }
+    }
+
+    /// The conversation changed otherwise than by growing: nothing kept upstream holds.
+    pub(crate) fn reset_contexts(&self) {
+        for protocol in self.asked.lock().iter() {
+            protocol.reset_context(&self.context);
+        }
     }
 }

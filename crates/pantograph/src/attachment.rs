@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+/// How many bytes an attachment may have that enters a conversation.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// Bytes with a media type, such as an image; cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
@@ -43,6 +46,36 @@ impl Attachment {
         match &self.source {
             Source::Memory(_) => None,
             Source::File(path) => Some(path),
+        }
+    }
+
+    /// The same with its bytes in memory, or a text that stands in for it: its file cannot be
+    /// read, or it is too large.
+    pub(crate) async fn load(self) -> Result<Self, String> {
+        let loaded = match self.source {
+            Source::Memory(_) => Ok(self),
+            Source::File(path) => {
+                let media_type = self.media_type;
+                let read = tokio::task::spawn_blocking({
+                    let path = path.clone();
+                    move || std::fs::read(path)
+                });
+                match read.await.map_err(io::Error::other).flatten() {
+                    Ok(data) => Ok(Self::new(media_type, data)),
+                    Err(error) => Err(format!(
+                        "[attachment {media_type} left out: could not read `{}`: {error}]",
+                        path.display()
+                    )),
+                }
+            }
+        }?;
+        match &loaded.source {
+            Source::Memory(data) if data.len() > MAX_BYTES => Err(format!(
+                "[attachment {} left out: {} bytes are more than the {MAX_BYTES} allowed]",
+                loaded.media_type,
+                data.len()
+            )),
+            _ => Ok(loaded),
         }
     }
 

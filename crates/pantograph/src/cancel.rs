@@ -12,6 +12,13 @@ use tokio_util::sync::CancellationToken;
 /// How long work may go on after it was asked to stop, unless said otherwise.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 
+/// The instant so long from now; for a time past all reckoning, one in the far future.
+pub(crate) fn after(time: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or_else(|| now + FAR)
+}
+
 /// A two-phase cancellation signal; clones share it.
 ///
 /// Asking is idempotent. A later ask can bring the deadline forward, never push it back.
@@ -35,6 +42,11 @@ impl Cancel {
         Self::default()
     }
 
+    /// Whether both are clones of one signal.
+    pub(crate) fn is_same(&self, other: &Cancel) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Asks the work to stop within [`DEFAULT_GRACE`].
     pub fn ask(&self) {
         self.ask_within(DEFAULT_GRACE);
@@ -42,7 +54,7 @@ impl Cancel {
 
     /// Asks the work to stop, to be forced after `grace`.
     pub fn ask_within(&self, grace: Duration) {
-        let wanted = Instant::now() + grace;
+        let wanted = after(grace);
         {
             let mut deadline = self.inner.deadline.lock();
             *deadline = Some(deadline.map_or(wanted, |old| old.min(wanted)));

@@ -20,8 +20,8 @@ pub(crate) struct Plan {
 pub(crate) enum Tail {
     /// The messages from this position on, as they are.
     Kept(usize),
-    /// These in their place. Their ids are those of the originals.
-    Rewritten(Vec<Message>),
+    /// Those from a position on, changed. Their ids are those of the originals.
+    Rewritten { from: usize, messages: Vec<Message> },
 }
 
 /// Plans a compaction that keeps the last turns, whole, as far as they fit `keep_tokens`, but
@@ -35,36 +35,58 @@ pub(crate) fn plan(messages: &[Arc<Message>], keep_tokens: u64, room: Option<u64
         .iter()
         .position(|message| message.role != Role::System)?;
     let cut = first_kept(&messages[start..], keep_tokens) + start;
-    let summarised: Vec<Arc<Message>> = without_system(&messages[start..cut]);
+    let mut summarised: Vec<Arc<Message>> = without_system(&messages[start..cut]);
+    // A summary of nothing but the last summary would gain nothing.
+    let has_older = summarised.iter().any(|message| !message.is_summary());
     let kept = &messages[cut..];
+    let size = tokens(kept);
+    let keep_all = has_older.then_some(Tail::Kept(cut));
     let Some(target) = room
-        .filter(|&room| tokens(kept) > room / 4 * 3)
+        .filter(|&room| size > room / 4 * 3)
         .map(|room| room / 2)
     else {
-        // A summary of nothing but the last summary would gain nothing.
-        let has_more = summarised.iter().any(|message| !is_summary(message));
-        return has_more.then_some(Plan {
-            summarised,
-            tail: Tail::Kept(cut),
-        });
+        return keep_all.map(|tail| Plan { summarised, tail });
     };
     let shrunk = shrink(kept, target);
-    if tokens(&shrunk) <= target {
-        return Some(Plan {
-            summarised,
-            tail: Tail::Rewritten(owned(&shrunk)),
-        });
+    let (middle, tail) = match tokens(&shrunk) <= target {
+        true => (&[][..], shrunk),
+        false => split_turn(kept, shrunk, target),
+    };
+    // What is written anew must be worth it.
+    if tokens(&tail) > size - size / 8 {
+        return keep_all.map(|tail| Plan { summarised, tail });
     }
-    let prompt = message_tokens(&shrunk[0]);
-    let boundary = last_rounds(&shrunk, target.saturating_sub(prompt));
-    let mut summarised = summarised;
-    summarised.extend(without_system(&kept[1..boundary.max(1)]));
-    let mut tail = owned(&shrunk[..1]);
-    tail.extend(owned(&shrunk[boundary.max(1)..]));
+    summarised.extend(without_system(middle));
     Some(Plan {
         summarised,
-        tail: Tail::Rewritten(tail),
+        tail: Tail::Rewritten {
+            from: cut,
+            messages: tail.iter().map(|message| Message::clone(message)).collect(),
+        },
     })
+}
+
+/// Splits a turn that is too large even with its results cut: the earlier rounds to summarise,
+/// and the prompt with the last rounds that fit `target`, but always the last one.
+fn split_turn(
+    kept: &[Arc<Message>],
+    shrunk: Vec<Arc<Message>>,
+    target: u64,
+) -> (&[Arc<Message>], Vec<Arc<Message>>) {
+    let prompt = shrunk.first().map_or(0, |message| message_tokens(message));
+    let boundary = last_rounds(&shrunk, target.saturating_sub(prompt));
+    if boundary <= 1 {
+        return (&[], shrunk);
+    }
+    let tail = shrunk
+        .iter()
+        .enumerate()
+        .filter(|(position, message)| {
+            *position == 0 || *position >= boundary || message.role == Role::System
+        })
+        .map(|(_, message)| Arc::clone(message))
+        .collect();
+    (&kept[1..boundary], tail)
 }
 
 /// Where the turns begin that fit `keep_tokens`.
@@ -73,7 +95,7 @@ fn first_kept(messages: &[Arc<Message>], keep_tokens: u64) -> usize {
     let mut size = 0;
     for (position, message) in messages.iter().enumerate().rev() {
         size += message_tokens(message);
-        if message.role == Role::User && !is_summary(message) {
+        if message.role == Role::User && !message.is_summary() {
             if first.is_some() && size > keep_tokens {
                 break;
             }
@@ -84,20 +106,20 @@ fn first_kept(messages: &[Arc<Message>], keep_tokens: u64) -> usize {
 }
 
 /// Where the last rounds begin that fit `room`: at an assistant message, so that calls keep
-/// their results; at the end if none fits.
+/// their results. The last round counts as fitting: the model has not seen its results yet.
 fn last_rounds(messages: &[Arc<Message>], room: u64) -> usize {
-    let mut boundary = messages.len();
+    let mut boundary = None;
     let mut size = 0;
     for (position, message) in messages.iter().enumerate().skip(1).rev() {
         size += message_tokens(message);
-        if size > room {
+        if boundary.is_some() && size > room {
             break;
         }
         if message.role == Role::Assistant {
-            boundary = position;
+            boundary = Some(position);
         }
     }
-    boundary
+    boundary.unwrap_or(0)
 }
 
 /// The messages with their largest tool results cut until they fit `room`, or cannot be cut more.
@@ -144,17 +166,6 @@ fn without_system(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
         .filter(|message| message.role != Role::System)
         .cloned()
         .collect()
-}
-
-fn owned(messages: &[Arc<Message>]) -> Vec<Message> {
-    messages
-        .iter()
-        .map(|message| Message::clone(message))
-        .collect()
-}
-
-fn is_summary(message: &Message) -> bool {
-    matches!(message.blocks.first(), Some(Block::Summary { .. }))
 }
 
 fn tokens(messages: &[Arc<Message>]) -> u64 {

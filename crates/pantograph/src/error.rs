@@ -112,11 +112,13 @@ pub enum TurnError {
     /// The conversation does not fit the model's context, even after compaction.
     #[error("the conversation does not fit the model's context")]
     ContextFull(#[source] ProviderError),
-    /// What was said could not be stored; it is still in memory, and stored with the next append.
+    /// What was said could not be stored. Unless the store refused it for good
+    /// ([`SessionError::Refused`]), it is in memory, and stored with the next append.
     #[error("could not store the conversation")]
     Session(#[source] Arc<SessionError>),
-    /// There is nothing to go on from: the conversation is empty, or its last answer complete.
-    #[error("there is nothing to continue: the last answer is complete")]
+    /// There is nothing to go on from: the conversation is empty, its last answer is complete, or
+    /// what was queued is gone.
+    #[error("there is nothing to go on from")]
     NothingToContinue,
     /// There is nothing to compact: no turn lies before the last one.
     #[error("there is nothing to compact yet")]

@@ -88,7 +88,7 @@ fn uncompacted_from(messages: &[Arc<Message>]) -> usize {
         .position(|message| message.role != Role::System);
     let Some((position, summary)) = first
         .map(|position| (position, &messages[position]))
-        .filter(|(_, message)| is_summary(message))
+        .filter(|(_, message)| message.is_summary())
     else {
         return 0;
     };
@@ -96,13 +96,6 @@ fn uncompacted_from(messages: &[Arc<Message>]) -> usize {
         .iter()
         .position(|message| message.parent.as_ref() == Some(&summary.id))
         .map_or(messages.len(), |offset| position + offset)
-}
-
-fn is_summary(message: &Message) -> bool {
-    message
-        .blocks
-        .iter()
-        .any(|block| matches!(block, Block::Summary { .. }))
 }
 
 fn block_tokens(block: &Block) -> u64 {

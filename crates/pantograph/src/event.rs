@@ -168,12 +168,15 @@ pub enum Event {
         /// The estimated size of the conversation.
         tokens_before: u64,
     },
-    /// A compaction ended. If it failed, the conversation is as it was.
+    /// A compaction ended. If it was cancelled or failed, the conversation is as it was; but one
+    /// that could only not be stored is in memory, and stored with the next append.
     CompactionEnd {
         /// The estimated size before.
         tokens_before: u64,
         /// The estimated size now.
         tokens_after: u64,
+        /// Whether it was cancelled.
+        cancelled: bool,
         /// Why it failed, if it did.
         error: Option<TurnError>,
     },

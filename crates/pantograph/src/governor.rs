@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::cancel::after;
+
 /// Slows every agent on a provider once one of them is told to slow down.
 ///
 /// After a rate limit or an overload no attempt starts before the time that the provider asked
@@ -27,6 +29,8 @@ struct State {
     under_way: usize,
     /// When the limit let an attempt through last.
     admitted: Option<Instant>,
+    /// How often the brake was put on; what began before tells nothing of the time after.
+    epoch: u64,
 }
 
 /// Above this many attempts at once the brake is taken off.
@@ -43,10 +47,15 @@ impl Governor {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let Err(wait_until) = self.state.lock().admit(Instant::now()) else {
-                return Permit {
-                    governor: Arc::clone(self),
-                };
+            let admitted = self.state.lock().admit(Instant::now());
+            let wait_until = match admitted {
+                Ok(epoch) => {
+                    return Permit {
+                        governor: Arc::clone(self),
+                        epoch,
+                    };
+                }
+                Err(time) => time,
             };
             tokio::select! {
                 () = tokio::time::sleep_until(wait_until) => {}
@@ -58,9 +67,10 @@ impl Governor {
     /// The provider asked everyone to wait for `delay`.
     pub fn slow(&self, delay: Duration) {
         let mut state = self.state.lock();
-        let until = Instant::now() + delay;
+        let until = after(delay);
         state.not_before = Some(state.not_before.map_or(until, |old| old.max(until)));
         state.limit = Some(1);
+        state.epoch += 1;
         drop(state);
         self.changed.notify_waiters();
     }
@@ -75,7 +85,7 @@ impl Governor {
 
 impl State {
     /// Lets one attempt through, or says when to ask again.
-    fn admit(&mut self, now: Instant) -> Result<(), Instant> {
+    fn admit(&mut self, now: Instant) -> Result<u64, Instant> {
         if let Some(time) = self.not_before.filter(|time| *time > now) {
             return Err(time);
         }
@@ -88,7 +98,7 @@ impl State {
             self.admitted = Some(now);
         }
         self.under_way += 1;
-        Ok(())
+        Ok(self.epoch)
     }
 }
 
@@ -96,16 +106,19 @@ impl State {
 #[derive(Debug)]
 pub struct Permit {
     governor: Arc<Governor>,
+    epoch: u64,
 }
 
 impl Permit {
     /// The provider has begun to answer: the brake loosens.
     pub fn answered(self) {
         let mut state = self.governor.state.lock();
-        state.limit = state
-            .limit
-            .map(|limit| limit * 2)
-            .filter(|&limit| limit <= FREE);
+        if state.epoch == self.epoch {
+            state.limit = state
+                .limit
+                .map(|limit| limit * 2)
+                .filter(|&limit| limit <= FREE);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! and no terminal, reads no environment and prints nothing: protocols, tools and stores come
 //! in as traits.
 //!
-//! Start at [`Agent`]; [`Turn`] is what it does, [`Event`] what it says meanwhile.
+//! Start at [`Agent`]; [`TurnStream`] is what it does, [`Event`] what it says meanwhile.
 
 mod agent;
 mod attachment;
@@ -59,5 +59,5 @@ pub use registry::{ToolContext, ToolRegistry};
 pub use retry::RetryPolicy;
 pub use tool::{InvalidDeclaration, InvalidToolName, ToolDeclaration, ToolName, ToolSet};
 pub use transcript::{transcript, transcript_capped};
-pub use turn::{Turn, TurnControl};
+pub use turn::{TurnControl, TurnStream};
 pub use usage::{Price, Usage, UsageTotal};

@@ -43,16 +43,12 @@ pub struct Message {
 impl Message {
     /// The text blocks, joined by newlines; thinking, calls and attachments are left out.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for block in &self.blocks {
-            if let Block::Text { text: part, .. } | Block::Summary { text: part } = block {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(part);
-            }
-        }
-        text
+        text_of(&self.blocks)
+    }
+
+    /// Whether the message stands for a compaction.
+    pub fn is_summary(&self) -> bool {
+        matches!(self.blocks.first(), Some(Block::Summary { .. }))
     }
 
     /// The tool calls, in order.
@@ -70,6 +66,26 @@ impl Message {
             _ => None,
         })
     }
+}
+
+/// The text blocks, joined by newlines; empty ones are left out.
+pub(crate) fn text_of(blocks: &[Block]) -> String {
+    join(blocks.iter().filter_map(|block| match block {
+        Block::Text { text, .. } | Block::Summary { text } => Some(text.as_str()),
+        _ => None,
+    }))
+}
+
+/// Joins texts by newlines; empty ones are left out.
+fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut joined = String::new();
+    for text in texts.filter(|text| !text.is_empty()) {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    }
+    joined
 }
 
 /// Who speaks in a message.
@@ -197,16 +213,10 @@ impl ToolResult {
 
 /// Joins the text parts of a tool's content by newlines.
 pub(crate) fn join_text(content: &[ToolContent]) -> String {
-    let mut output = String::new();
-    for part in content {
-        if let ToolContent::Text(text) = part {
-            if !output.is_empty() {
-                output.push('\n');
-            }
-            output.push_str(text);
-        }
-    }
-    output
+    join(content.iter().filter_map(|part| match part {
+        ToolContent::Text(text) => Some(text.as_str()),
+        ToolContent::Attachment(_) => None,
+    }))
 }
 
 /// A part of what a tool answers.

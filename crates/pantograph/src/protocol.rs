@@ -54,9 +54,9 @@ pub trait ProtocolStream: Send {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>>;
 
-    /// The turn was abandoned before the stream's end. Called at most once, just before the
-    /// stream is dropped; must not block.
-    fn cancel(&mut self) {}
+    /// The stream is given up before its end: the turn was cancelled, or a limit struck. Called
+    /// at most once, just before the stream is dropped; must not block.
+    fn cancel_turn(&mut self) {}
 }
 
 /// Everything that a protocol needs for one answer; cheap to clone.

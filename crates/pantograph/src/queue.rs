@@ -1,12 +1,14 @@
 //! What was submitted to an agent and has not landed yet.
 
-use crate::message::Block;
+use crate::message::{Block, Metadata};
 
 /// Something for an agent to hear: while a turn runs, or as the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submission {
     /// What is said.
     pub blocks: Vec<Block>,
+    /// On the user message.
+    pub metadata: Metadata,
     /// When it lands.
     pub timing: Timing,
     /// Who said it.
@@ -18,6 +20,7 @@ impl Submission {
     pub fn steering(text: impl Into<String>) -> Self {
         Self {
             blocks: vec![Block::text(text)],
+            metadata: Metadata::new(),
             timing: Timing::Steering,
             sender: Sender::Person,
         }
@@ -74,8 +77,9 @@ pub struct Queued {
 pub(crate) struct Queue {
     next_id: u64,
     entries: Vec<Queued>,
-    /// Since the last interrupt no person has started a turn: what code submits starts none.
-    interrupted: bool,
+    /// Set by an interrupt until a person starts a turn: what code submits starts none.
+    /// Holds what the next id was at the interrupt.
+    interrupted: Option<u64>,
 }
 
 impl Queue {
@@ -95,37 +99,66 @@ impl Queue {
         self.entries.clone()
     }
 
-    /// The steering that lands next, if any; it stays queued until [`Queue::remove`].
-    pub(crate) fn next_steering(&self) -> Option<Queued> {
+    pub(crate) fn has_steering(&self) -> bool {
         self.entries
             .iter()
-            .find(|queued| queued.submission.timing == Timing::Steering)
-            .cloned()
+            .any(|queued| queued.submission.timing == Timing::Steering)
     }
 
-    /// What may start a turn next: steering, else a follow-up.
-    pub(crate) fn next_opening(&self) -> Option<Queued> {
-        let may_start =
-            |queued: &&Queued| !self.interrupted || queued.submission.sender == Sender::Person;
-        let mut entries = self.entries.iter().filter(may_start);
-        let first = entries.clone().next();
-        entries
-            .find(|queued| queued.submission.timing == Timing::Steering)
-            .or(first)
-            .cloned()
+    /// The steering that lands next, if any.
+    pub(crate) fn take_steering(&mut self) -> Option<Submission> {
+        let position = self
+            .entries
+            .iter()
+            .position(|queued| queued.submission.timing == Timing::Steering)?;
+        Some(self.entries.remove(position).submission)
     }
 
-    /// After an interrupt: gives a person's submissions back. What code submitted, and submits
-    /// from now on, waits for a turn that a person starts.
-    pub(crate) fn interrupt(&mut self) -> Vec<Queued> {
-        self.interrupted = true;
+    /// Whether something is queued that may start a turn.
+    pub(crate) fn can_start(&self) -> bool {
+        self.opening().is_some()
+    }
+
+    /// What starts a turn: the first steering, else the first follow-up.
+    pub(crate) fn take_opening(&mut self) -> Option<Submission> {
+        let position = self.opening()?;
+        Some(self.entries.remove(position).submission)
+    }
+
+    fn opening(&self) -> Option<usize> {
+        let may_start = |queued: &Queued| {
+            self.interrupted.is_none() || queued.submission.sender == Sender::Person
+        };
+        let first = |timing| {
+            self.entries
+                .iter()
+                .position(|queued| may_start(queued) && queued.submission.timing == timing)
+        };
+        first(Timing::Steering).or_else(|| first(Timing::FollowUp))
+    }
+
+    /// An interrupt: what code submitted, and submits from now on, starts no turn.
+    pub(crate) fn hold(&mut self) {
+        self.interrupted = Some(self.next_id);
+    }
+
+    /// Takes out what a person had submitted before the interrupt.
+    pub(crate) fn take_from_person(&mut self) -> Vec<Queued> {
+        let before = self.interrupted.unwrap_or(self.next_id);
         self.entries
-            .extract_if(.., |queued| queued.submission.sender == Sender::Person)
+            .extract_if(.., |queued| {
+                queued.submission.sender == Sender::Person && queued.id.0 < before
+            })
             .collect()
     }
 
-    /// A person started a turn: what code submitted lands again.
+    /// Puts back what was taken out and reached nobody, before everything else.
+    pub(crate) fn restore(&mut self, queued: Vec<Queued>) {
+        self.entries.splice(..0, queued);
+    }
+
+    /// A person starts a turn: what code submitted may start one again, too.
     pub(crate) fn release(&mut self) {
-        self.interrupted = false;
+        self.interrupted = None;
     }
 }

@@ -3,7 +3,6 @@
 //! Each call runs on a tokio task of its own, which ends when the call is answered or the turn
 //! waits no longer.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -21,6 +20,7 @@ use crate::message::CallId;
 use crate::raw_json::RawJson;
 use crate::tool::{InvalidDeclaration, ToolDeclaration};
 use crate::tool_input::InputError;
+use crate::turn::panic_text;
 
 type Handler = dyn Fn(ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync;
 
@@ -156,17 +156,9 @@ async fn run(handler: Arc<Handler>, context: ToolContext, reply: ToolReply) {
         outcome = work => outcome,
     };
     reply.finish(output.unwrap_or_else(|panic| {
-        let message = panic_message(&*panic);
+        let message = panic_text(&*panic);
         ToolOutput::error(format!("the tool `{name}` panicked: {message}"))
     }));
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }
 
 /// One call of a registered tool.

@@ -99,7 +99,8 @@ pub trait Session: Send + Sync {
     ///
     /// Before the first assistant message nothing is written: records wait in memory.
     /// After an error the records wait too and go with the next append, so that nothing is
-    /// lost and order holds. The future must be driven to its end.
+    /// lost and order holds; but not after [`SessionError::Refused`], which takes none of them.
+    /// The future must be driven to its end.
     ///
     /// # Errors
     ///
@@ -215,6 +216,12 @@ pub enum SessionError {
         /// Why it failed.
         #[source]
         source: std::io::Error,
+    },
+    /// The store will never take the record; it holds nothing of it.
+    #[error("the session store refuses this: {reason}")]
+    Refused {
+        /// Why.
+        reason: String,
     },
     /// A store that is not a file system failed.
     #[error("the session store failed: {0}")]

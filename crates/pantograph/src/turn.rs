@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
-use crate::agent::{Agent, Prompt, WriterGuard};
+use crate::agent::{Agent, Prompt, Writer};
 use crate::cancel::Cancel;
 use crate::event::Event;
 use crate::ids::TurnId;
@@ -25,6 +25,8 @@ mod draft;
 mod drive;
 mod heal;
 mod rewrite;
+
+pub(crate) use drive::panic_text;
 
 /// What a turn begins with.
 pub(crate) enum Opening {
@@ -39,12 +41,11 @@ pub(crate) enum Opening {
 /// The turn goes on only while it is polled. A reader that is slow slows the turn; it loses
 /// nothing. Dropping a turn that was never polled takes it back, its prompt included. Dropping
 /// one that has begun and not settled cancels it: the rest of it, its open tool
-/// calls included, settles in the background on the runtime in which it was started.
-pub struct Turn {
+/// calls included, settles in the background on the runtime in which it was first polled.
+pub struct TurnStream {
     agent: Agent,
     id: TurnId,
     cancel: Cancel,
-    grace: Duration,
     events: Arc<EventQueue>,
     work: Option<Work>,
     begun: bool,
@@ -53,11 +54,10 @@ pub struct Turn {
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl Turn {
-    pub(crate) fn new(agent: Agent, writer: WriterGuard, opening: Opening) -> Self {
+impl TurnStream {
+    pub(crate) fn new(agent: Agent, writer: Writer, opening: Opening) -> Self {
         let id = TurnId::new(agent.shared.clock.fresh_id());
         let cancel = Cancel::new();
-        let grace = agent.shared.options.grace;
         let events = Arc::new(EventQueue::default());
         *agent.shared.live.lock() = Some(cancel.clone());
         let emitter = Emitter(Arc::clone(&events));
@@ -72,11 +72,10 @@ impl Turn {
             agent,
             id,
             cancel,
-            grace,
             events,
             begun: false,
             work: Some(Box::pin(drive.settle(opening).instrument(span))),
-            runtime: Handle::try_current().ok(),
+            runtime: None,
         }
     }
 
@@ -85,11 +84,16 @@ impl Turn {
         self.id
     }
 
+    /// Asks the turn to stop; see [`TurnControl::cancel`].
+    pub fn cancel(&self) {
+        self.control().cancel();
+    }
+
     /// A handle that cancels the turn from anywhere.
     pub fn control(&self) -> TurnControl {
         TurnControl {
+            agent: self.agent.clone(),
             cancel: self.cancel.clone(),
-            grace: self.grace,
         }
     }
 
@@ -108,7 +112,9 @@ impl Turn {
             let Some(work) = &mut self.work else {
                 return Poll::Ready(None);
             };
-            self.begun = true;
+            if !std::mem::replace(&mut self.begun, true) {
+                self.runtime = Handle::try_current().ok();
+            }
             match work.as_mut().poll(cx) {
                 Poll::Ready(()) => self.work = None,
                 Poll::Pending if self.events.is_empty() => return Poll::Pending,
@@ -118,7 +124,7 @@ impl Turn {
     }
 }
 
-impl Stream for Turn {
+impl Stream for TurnStream {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -126,18 +132,22 @@ impl Stream for Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for TurnStream {
     fn drop(&mut self) {
+        let unread = self.events.abandon();
         let Some(mut work) = self.work.take() else {
+            // An outcome that nobody read gives nothing back to anybody.
+            if let Some(Event::Settled(outcome)) = unread.back() {
+                let returned = outcome.returned.clone();
+                self.agent.shared.queue.lock().restore(returned);
+            }
             return;
         };
         if !self.begun {
             *self.agent.shared.live.lock() = None;
             return;
         }
-        self.cancel.ask_within(self.grace);
-        let events = Arc::clone(&self.events);
-        events.abandon();
+        self.cancel.ask_within(self.agent.shared.options.grace);
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {
                 if AssertUnwindSafe(&mut work).catch_unwind().await.is_err() {
@@ -148,24 +158,24 @@ impl Drop for Turn {
     }
 }
 
-/// Cancels a turn from anywhere.
+/// Cancels a turn from anywhere; clones cancel the same one.
 #[derive(Debug, Clone)]
 pub struct TurnControl {
+    agent: Agent,
     cancel: Cancel,
-    grace: Duration,
 }
 
 impl TurnControl {
-    /// Asks the turn to stop. Idempotent.
+    /// Asks the turn to stop, as [`Agent::interrupt`] does. Idempotent; nothing if it has settled.
     ///
     /// A stream from the provider is closed at once; tools get the agent's grace period.
     pub fn cancel(&self) {
-        self.cancel.ask_within(self.grace);
+        self.cancel_within(self.agent.shared.options.grace);
     }
 
     /// Asks the turn to stop, with a grace period of one's own. The earliest deadline holds.
     pub fn cancel_within(&self, grace: Duration) {
-        self.cancel.ask_within(grace);
+        self.agent.interrupt_turn(&self.cancel, grace);
     }
 
     /// Whether the turn was asked to stop.
@@ -198,10 +208,11 @@ impl EventQueue {
         self.state.lock().events.is_empty()
     }
 
-    fn abandon(&self) {
+    /// Takes no more events; gives those that were not read.
+    fn abandon(&self) -> VecDeque<Event> {
         let mut state = self.state.lock();
         state.abandoned = true;
-        state.events.clear();
+        std::mem::take(&mut state.events)
     }
 }
 
@@ -217,12 +228,16 @@ impl Emitter {
         }
     }
 
-    /// Waits while many events are unread, and lets other tasks run now and then.
+    /// Whether the reader is gone.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.0.state.lock().abandoned
+    }
+
+    /// Waits while many events are unread.
     pub(crate) async fn pause(&self) {
         if self.0.state.lock().events.len() < BATCH {
             return;
         }
-        tokio::task::coop::consume_budget().await;
         // The reader empties the queue before it polls the work again, so no waker is needed.
         std::future::poll_fn(|_| {
             if self.0.is_empty() {

@@ -113,6 +113,7 @@ fn verbose_line(event: &Event) -> Option<String> {
         Event::CompactionEnd {
             tokens_before,
             tokens_after,
+            cancelled: false,
             ..
         } => Some(format!(
             "compacted about {tokens_before} tokens to {tokens_after}"

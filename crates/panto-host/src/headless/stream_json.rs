@@ -152,10 +152,12 @@ fn event_object(event: &Event) -> Value {
         Event::CompactionEnd {
             tokens_before,
             tokens_after,
+            cancelled,
             error,
         } => json!({
             "tokens_before": tokens_before,
             "tokens_after": tokens_after,
+            "cancelled": cancelled,
             "error": error.as_ref().map(turn_error_object),
         }),
         Event::Settled(outcome) => return settled_object(outcome),

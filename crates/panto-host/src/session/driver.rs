@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pantograph::{Agent, Busy, Event, Outcome, Turn};
+use pantograph::{Agent, Busy, Event, Outcome, TurnStream};
 
 use super::{SessionCommand, SessionEvent, Shared};
 
@@ -12,7 +12,7 @@ pub(super) struct Driver {
 
 /// What the driver does next.
 enum Step {
-    Run(Box<Turn>),
+    Run(Box<TurnStream>),
     SayIdle,
     /// Somebody else drives a turn of the agent.
     WaitForTurn,
@@ -69,7 +69,7 @@ impl Driver {
         }
     }
 
-    async fn run(&self, mut turn: Turn) {
+    async fn run(&self, mut turn: TurnStream) {
         while let Some(event) = turn.next().await {
             let event = match event {
                 Event::Settled(outcome) => Event::Settled(self.settle(outcome)),
@@ -123,7 +123,7 @@ impl Drop for Driver {
     }
 }
 
-fn start(agent: &Agent, command: &SessionCommand) -> Result<Turn, Busy> {
+fn start(agent: &Agent, command: &SessionCommand) -> Result<TurnStream, Busy> {
     match command {
         SessionCommand::Compact { instructions } => agent.compact(instructions.clone()),
         SessionCommand::Continue => agent.continue_turn(),

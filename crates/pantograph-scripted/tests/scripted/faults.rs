@@ -128,13 +128,13 @@ async fn a_cancelled_stream_ends_unless_it_ignores_that() {
 
     let mut stream = open(&protocol, ask("go")).await.unwrap();
     next(&mut *stream).await;
-    stream.cancel();
-    stream.cancel();
+    stream.cancel_turn();
+    stream.cancel_turn();
     assert_eq!(rest(&mut *stream).await, "(over)");
 
     let mut stubborn = open(&protocol, ask("go")).await.unwrap();
     for _ in 0..2 {
-        stubborn.cancel();
+        stubborn.cancel_turn();
         assert!(next(&mut *stubborn).await.is_some());
     }
     insta::assert_snapshot!(rest(&mut *stubborn).await, @r#"

@@ -150,6 +150,15 @@ enum Ending {
     Dropped,
 }
 
+impl Ending {
+    fn into_update(self, index: usize) -> ReplyUpdate {
+        match self {
+            Ending::Answered(output) => ReplyUpdate::Answered { index, output },
+            Ending::Dropped => ReplyUpdate::Dropped { index },
+        }
+    }
+}
+
 /// What a waiting turn hears of one call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReplyUpdate {
@@ -192,6 +201,20 @@ impl BatchReplies {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
+    /// The calls that have ended and were not told of yet; their output is left out.
+    pub(crate) fn endings(&self) -> Vec<ReplyUpdate> {
+        let mut state = self.shared.state.lock();
+        let ended = state.slots.iter_mut().enumerate();
+        ended
+            .filter_map(|(index, slot)| {
+                let ending = slot.ending.take()?;
+                slot.closed = true;
+                slot.pending.clear();
+                Some(ending.into_update(index))
+            })
+            .collect()
+    }
+
     fn poll_next(&self, cx: &mut Context<'_>) -> Poll<ReplyUpdate> {
         let mut state = self.shared.state.lock();
         while let Some(index) = state.ready.pop_front() {
@@ -207,10 +230,7 @@ impl BatchReplies {
             }
             if let Some(ending) = slot.ending.take() {
                 slot.closed = true;
-                return Poll::Ready(match ending {
-                    Ending::Answered(output) => ReplyUpdate::Answered { index, output },
-                    Ending::Dropped => ReplyUpdate::Dropped { index },
-                });
+                return Poll::Ready(ending.into_update(index));
             }
         }
         state.waker = Some(cx.waker().clone());

@@ -13,6 +13,8 @@ use crate::message::{Block, Message, Metadata, Role};
 pub struct SessionTree {
     header: Header,
     nodes: Vec<Node>,
+    /// For each node the position of its parent, which comes earlier.
+    parents: Vec<Option<usize>>,
     index: HashMap<MessageId, usize>,
     head: Option<usize>,
     torn_bytes: u64,
@@ -39,6 +41,7 @@ impl SessionTree {
         Self {
             header,
             nodes: Vec::new(),
+            parents: Vec::new(),
             index: HashMap::new(),
             head: None,
             torn_bytes: 0,
@@ -82,6 +85,9 @@ impl SessionTree {
     }
 
     fn add(&mut self, id: MessageId, node: Node) {
+        // Looked up now: a later message of the same id is not the parent of this one.
+        let parent = node.parent().and_then(|parent| self.index.get(parent));
+        self.parents.push(parent.copied());
         self.head = Some(self.nodes.len());
         self.index.insert(id, self.nodes.len());
         self.nodes.push(node);
@@ -145,11 +151,7 @@ impl SessionTree {
         let mut next = end;
         while let Some(position) = next {
             path.push(position);
-            // A parent comes earlier in the file; anything else would be a loop.
-            next = self.nodes[position]
-                .parent()
-                .and_then(|parent| self.index.get(parent).copied())
-                .filter(|&parent| parent < position);
+            next = self.parents[position];
         }
         path.reverse();
         path

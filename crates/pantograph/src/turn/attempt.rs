@@ -2,28 +2,30 @@
 
 use std::collections::HashSet;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep};
+use futures_util::FutureExt;
+use tokio::time::Sleep;
 
 use super::draft::{Answer, Draft, Visibility};
-use super::drive::Drive;
-use crate::cancel::Cancel;
+use super::drive::{Drive, panic_text};
+use crate::cancel::{Cancel, after};
 use crate::error::{ErrorClass, ProviderError};
 use crate::event::Event;
 use crate::governor::Permit;
 use crate::message::{CallId, StopReason};
-use crate::model::StreamLimits;
+use crate::model::{Model, StreamLimits};
 use crate::protocol::{Protocol, ProtocolEvent, ProtocolStream, Request};
 
 /// How asking the provider ended.
 pub(super) enum Asked {
     Answered(Answer),
-    /// With what was there of the answer.
-    Cancelled(Option<Answer>),
+    /// With what there was of the answer.
+    Cancelled(Answer),
     Failed(ProviderError),
 }
 
@@ -41,28 +43,37 @@ impl Drive {
         request: Request,
         visibility: Visibility,
     ) -> Asked {
+        self.agent.shared.note_asked(&protocol);
         let model = Arc::clone(&request.model);
+        let style = protocol.name().to_owned();
         let mut retry = 0;
         loop {
-            let permit = {
-                let pause = model.governor.pause();
-                if !pause.is_zero() {
-                    self.emitter.emit(Event::Paused { delay: pause }).await;
-                }
-                tokio::select! {
-                    biased;
-                    () = self.cancel.asked() => return Asked::Cancelled(None),
-                    permit = model.governor.admit() => permit,
-                }
+            let Some(permit) = self.admitted(&model).await else {
+                return Asked::Cancelled(Draft::new().interrupted(model, style));
             };
+            let mut permit = Some(permit);
             let mut draft = Draft::new();
-            let attempt = self
-                .attempt(&*protocol, request.clone(), permit, &mut draft, visibility)
-                .await;
+            let attempt = self.attempt(
+                &*protocol,
+                request.clone(),
+                &mut permit,
+                &mut draft,
+                visibility,
+            );
+            let attempt = AssertUnwindSafe(attempt).catch_unwind().await;
             let error = match attempt {
-                Attempt::Complete(stop) => return Asked::Answered(draft.finish(stop)),
-                Attempt::Cancelled => return Asked::Cancelled(draft.interrupted()),
-                Attempt::Failed(error) => error,
+                Ok(Attempt::Complete(stop)) => {
+                    return Asked::Answered(draft.finish(stop, model, style));
+                }
+                Ok(Attempt::Cancelled) => {
+                    return Asked::Cancelled(draft.interrupted(model, style));
+                }
+                Ok(Attempt::Failed(error)) => error,
+                Err(panic) => {
+                    let what = panic_text(&*panic);
+                    let message = format!("the protocol `{style}` failed inside: {what}");
+                    ProviderError::new(ErrorClass::Terminal, message)
+                }
             };
             tracing::debug!(
                 retry,
@@ -75,6 +86,9 @@ impl Drive {
                 let error = error.clone();
                 visibility.push(&self.emitter, Event::AttemptDiscarded { error });
             }
+            if !draft.usage.is_unknown() {
+                self.count(None, draft.usage, &model);
+            }
             retry += 1;
             let delay = model.retry.delay(retry, &error, self.rng.f64());
             if matches!(error.class, ErrorClass::RateLimit | ErrorClass::Overloaded)
@@ -83,6 +97,8 @@ impl Drive {
             {
                 model.governor.slow(pause);
             }
+            // Only now, so that nobody slips through before the brake is on.
+            drop(permit);
             let Some(delay) = delay else {
                 return Asked::Failed(error);
             };
@@ -97,24 +113,40 @@ impl Drive {
                 .await;
             tokio::select! {
                 biased;
-                () = self.cancel.asked() => return Asked::Cancelled(None),
+                () = self.cancel.asked() => {
+                    return Asked::Cancelled(Draft::new().interrupted(model, style));
+                }
                 () = tokio::time::sleep(delay) => {}
             }
         }
     }
 
+    /// The right to an attempt, as soon as the provider's governor gives it; `None` if the turn
+    /// is cancelled first.
+    async fn admitted(&self, model: &Model) -> Option<Permit> {
+        let mut admit = std::pin::pin!(model.governor.admit());
+        if let Some(permit) = admit.as_mut().now_or_never() {
+            return Some(permit);
+        }
+        let delay = model.governor.pause();
+        self.emitter.emit(Event::Paused { delay }).await;
+        tokio::select! {
+            biased;
+            () = self.cancel.asked() => None,
+            permit = admit => Some(permit),
+        }
+    }
+
     async fn attempt(
-        &mut self,
+        &self,
         protocol: &dyn Protocol,
         request: Request,
-        permit: Permit,
+        permit: &mut Option<Permit>,
         draft: &mut Draft,
         visibility: Visibility,
     ) -> Attempt {
         let limits = request.model.limits;
-        let mut permit = Some(permit);
-        let cancel = self.cancel.clone();
-        let mut watch = Watch::new(&cancel, limits);
+        let mut watch = Watch::new(&self.cancel, limits);
         let mut stream = match watch.open(protocol.open(request)).await {
             Step::Ready(Ok(stream)) => stream,
             Step::Ready(Err(error)) => return Attempt::Failed(error),
@@ -132,28 +164,34 @@ impl Drive {
                     ));
                 }
                 Step::Cancelled => {
-                    stream.cancel();
+                    stream.cancel_turn();
                     return Attempt::Cancelled;
                 }
                 Step::TooLong(error) => {
-                    stream.cancel();
+                    stream.cancel_turn();
                     return Attempt::Failed(error);
                 }
             };
             if let Some(permit) = permit.take() {
                 permit.answered();
             }
-            let emitter = &self.emitter;
             let stop = draft.apply(
                 event,
                 &self.call_ids,
                 || fresh_call_id(&*clock),
-                &mut |event| visibility.push(emitter, event),
+                &mut |event| visibility.push(&self.emitter, event),
             );
-            if let Some(stop) = stop {
-                return Attempt::Complete(stop);
+            match stop {
+                Ok(Some(stop)) => return Attempt::Complete(stop),
+                Ok(None) => {}
+                Err(error) => {
+                    stream.cancel_turn();
+                    return Attempt::Failed(error);
+                }
             }
             self.emitter.pause().await;
+            // A stream that always has something ready must not keep its thread for itself.
+            tokio::task::coop::consume_budget().await;
         }
     }
 }
@@ -193,7 +231,12 @@ struct Watch<'a> {
     /// Whether `idle` counts from the last event.
     armed: bool,
     total: Option<Pin<Box<Sleep>>>,
+    /// Events since the stream last had nothing ready.
+    ready: u32,
 }
+
+/// After so many events without a pause the total limit is looked at.
+const LOOK: u32 = 256;
 
 impl<'a> Watch<'a> {
     fn new(cancel: &'a Cancel, limits: StreamLimits) -> Self {
@@ -205,6 +248,7 @@ impl<'a> Watch<'a> {
             idle: limits.idle.map(timer),
             armed: false,
             total: limits.total.map(timer),
+            ready: 0,
         }
     }
 
@@ -224,7 +268,7 @@ impl<'a> Watch<'a> {
             if let (Some(timer), Some(limit)) = (&mut connect, limit)
                 && timer.as_mut().poll(cx).is_ready()
             {
-                return Poll::Ready(Step::TooLong(too_long("connection", limit)));
+                return Poll::Ready(Step::TooLong(too_long("connection", "connect", limit)));
             }
             self.poll_total(cx)
         })
@@ -239,17 +283,25 @@ impl<'a> Watch<'a> {
             if self.cancel.is_asked() {
                 return Poll::Ready(Step::Cancelled);
             }
+            if self.ready >= LOOK {
+                self.ready = 0;
+                if let Poll::Ready(step) = self.poll_total(cx) {
+                    return Poll::Ready(step);
+                }
+            }
             if let Poll::Ready(event) = stream.poll_event(cx) {
                 self.armed = false;
+                self.ready += 1;
                 return Poll::Ready(Step::Ready(event));
             }
+            self.ready = 0;
             if let (Some(timer), Some(limit)) = (&mut self.idle, self.limits.idle) {
                 if !self.armed {
-                    timer.as_mut().reset(Instant::now() + limit);
+                    timer.as_mut().reset(after(limit));
                     self.armed = true;
                 }
                 if timer.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Step::TooLong(too_long("event", limit)));
+                    return Poll::Ready(Step::TooLong(too_long("event", "idle", limit)));
                 }
             }
             self.poll_total(cx)
@@ -261,7 +313,7 @@ impl<'a> Watch<'a> {
         if let (Some(timer), Some(limit)) = (&mut self.total, self.limits.total)
             && timer.as_mut().poll(cx).is_ready()
         {
-            return Poll::Ready(Step::TooLong(too_long("complete answer", limit)));
+            return Poll::Ready(Step::TooLong(too_long("complete answer", "request", limit)));
         }
         match self.asked.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Step::Cancelled),
@@ -270,12 +322,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn too_long(what: &str, limit: Duration) -> ProviderError {
-    let setting = match what {
-        "connection" => "connect",
-        "event" => "idle",
-        _ => "request",
-    };
+fn too_long(what: &str, setting: &str, limit: Duration) -> ProviderError {
     ProviderError::transport(format!(
         "no {what} within {} s (the {setting} limit of this provider)",
         limit.as_secs_f64()

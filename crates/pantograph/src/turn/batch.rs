@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::drive::{Drive, panic_text};
+use super::drive::{Drive, Hooked, panic_text};
 use crate::batch::{PendingCall, ReplyUpdate, ToolBatch, ToolOutput, replies};
 use crate::cap::cap_content;
 use crate::error::TurnError;
@@ -20,6 +20,7 @@ use crate::tool_input;
 
 const CANCELLED: &str = "The call was cancelled before it gave a result; it may have had effects.";
 const NOT_RUN: &str = "The call was not run: the turn was cancelled first.";
+const NOT_CHECKED: &str = "The call was not run: what checks it first failed inside.";
 const NO_ANSWER: &str = "The tool ended without a result.";
 
 impl Drive {
@@ -36,15 +37,27 @@ impl Drive {
         let mut results: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
         let mut runnable: Vec<(usize, RawJson)> = Vec::new();
         for (position, call) in calls.iter().enumerate() {
-            match checked_input(call, &tools, cut.contains(&call.id)) {
+            let checked = checked_input(call, &tools, cut.contains(&call.id));
+            let input = match checked {
+                Ok(input) => self.hooked_input(call, input).await,
+                Err(text) => Err(text),
+            };
+            match input {
                 Ok(input) => {
-                    runnable.push((position, self.hooked_input(call, input).await));
+                    runnable.push((position, input));
                     results.push(None);
                 }
                 Err(text) => {
                     let result = self.result(call, ToolOutput::error(text), false).await;
                     results.push(Some(result));
                 }
+            }
+        }
+        // Hooks may have taken their time: nothing starts after a cancel.
+        if self.cancel.is_asked() {
+            for (position, _) in runnable.drain(..) {
+                let output = ToolOutput::cancelled(NOT_RUN);
+                results[position] = Some(self.result(&calls[position], output, false).await);
             }
         }
         self.dispatch(&calls, runnable, &mut results).await;
@@ -106,35 +119,43 @@ impl Drive {
 
         let mut missing = positions.len();
         while missing > 0 {
-            let update = tokio::select! {
+            // Force comes first: a tool that has always something to show does not put it off.
+            let news = tokio::select! {
                 biased;
-                update = updates.next() => update,
-                () = self.cancel.forced() => break,
+                () = self.cancel.forced() => updates.endings(),
+                update = updates.next() => vec![update],
             };
-            let (index, output) = match update {
-                ReplyUpdate::Output { index, chunk } => {
-                    let call = &calls[positions[index]];
-                    self.emitter
-                        .emit(Event::ToolOutputDelta {
-                            id: Arc::clone(&call.id),
-                            tool_name: Arc::clone(&call.name),
-                            delta: chunk,
-                        })
-                        .await;
-                    continue;
-                }
-                ReplyUpdate::Answered { index, output } => (index, output),
-                ReplyUpdate::Dropped { index } if self.cancel.is_asked() => {
-                    (index, ToolOutput::cancelled(CANCELLED))
-                }
-                ReplyUpdate::Dropped { index } => {
-                    let text = panic.as_deref().unwrap_or(NO_ANSWER);
-                    (index, ToolOutput::error(text))
-                }
-            };
-            missing -= 1;
-            let position = positions[index];
-            results[position] = Some(self.result(&calls[position], output, false).await);
+            if news.is_empty() {
+                break;
+            }
+            // Tools that flood the turn must not keep the clock from being looked at.
+            tokio::task::coop::consume_budget().await;
+            for update in news {
+                let (index, output) = match update {
+                    ReplyUpdate::Output { index, chunk } => {
+                        let call = &calls[positions[index]];
+                        self.emitter
+                            .emit(Event::ToolOutputDelta {
+                                id: Arc::clone(&call.id),
+                                tool_name: Arc::clone(&call.name),
+                                delta: chunk,
+                            })
+                            .await;
+                        continue;
+                    }
+                    ReplyUpdate::Answered { index, output } => (index, output),
+                    ReplyUpdate::Dropped { index } if self.cancel.is_asked() => {
+                        (index, ToolOutput::cancelled(CANCELLED))
+                    }
+                    ReplyUpdate::Dropped { index } => {
+                        let text = panic.as_deref().unwrap_or(NO_ANSWER);
+                        (index, ToolOutput::error(text))
+                    }
+                };
+                missing -= 1;
+                let position = positions[index];
+                results[position] = Some(self.result(&calls[position], output, false).await);
+            }
         }
         for position in positions {
             if results[position].is_none() {
@@ -158,7 +179,8 @@ impl Drive {
         self.append(message).await
     }
 
-    async fn hooked_input(&self, call: &ToolCall, input: RawJson) -> RawJson {
+    /// The input for the tool as the hook leaves it, or why the call must not run.
+    async fn hooked_input(&self, call: &ToolCall, input: RawJson) -> Result<RawJson, String> {
         let hooks = Arc::clone(&self.agent.shared.hooks);
         let context = self.hook_context();
         let hooked = HookedCall {
@@ -167,8 +189,11 @@ impl Drive {
             input: input.as_str(),
         };
         match self.hooked(hooks.tool_input(&context, hooked)).await {
-            Some(changed) => RawJson::from_value(&serde_json::Value::Object(changed)),
-            None => input,
+            Hooked::Changed(changed) => {
+                Ok(RawJson::from_value(&serde_json::Value::Object(changed)))
+            }
+            Hooked::Unchanged => Ok(input),
+            Hooked::Panicked => Err(NOT_CHECKED.to_owned()),
         }
     }
 
@@ -180,7 +205,7 @@ impl Drive {
         interrupted: bool,
     ) -> ToolResult {
         let max_bytes = self.agent.shared.options.max_result_bytes;
-        let mut content = capped(output.content, max_bytes);
+        let mut content = capped(loaded(output.content).await, max_bytes);
         let text = join_text(&content);
         let hooks = Arc::clone(&self.agent.shared.hooks);
         let context = self.hook_context();
@@ -191,7 +216,8 @@ impl Drive {
             status: output.status,
             interrupted,
         };
-        if let Some(changed) = self.hooked(hooks.tool_result(&context, hooked)).await {
+        let hooked = self.hooked(hooks.tool_result(&context, hooked)).await;
+        if let Hooked::Changed(changed) = hooked {
             content.retain(|part| matches!(part, ToolContent::Attachment(_)));
             content.insert(0, ToolContent::Text(changed));
             content = capped(content, max_bytes);
@@ -209,6 +235,21 @@ impl Drive {
         });
         result
     }
+}
+
+/// The content with every attachment in memory: its file may change or go.
+async fn loaded(content: Vec<ToolContent>) -> Vec<ToolContent> {
+    let mut loaded = Vec::with_capacity(content.len());
+    for part in content {
+        loaded.push(match part {
+            ToolContent::Attachment(attachment) => match attachment.load().await {
+                Ok(attachment) => ToolContent::Attachment(attachment),
+                Err(reason) => ToolContent::Text(reason),
+            },
+            part => part,
+        });
+    }
+    loaded
 }
 
 fn capped(content: Vec<ToolContent>, max_bytes: usize) -> Vec<ToolContent> {

@@ -12,7 +12,7 @@ use crate::conversation::Conversation;
 use crate::error::{ErrorClass, ProviderError, TurnError};
 use crate::event::Event;
 use crate::ids::MessageId;
-use crate::message::{Block, Message, Role};
+use crate::message::{Block, Message, Role, StopReason};
 use crate::model::Model;
 use crate::protocol::{Purpose, Request, ToolChoice};
 use crate::tool::ToolSet;
@@ -117,20 +117,19 @@ impl Drive {
                 tokens_before: size,
             })
             .await;
-        let result = self.carry_out(&conversation, plan, instructions).await;
-        if matches!(result, Ok(Compacted::Done)) {
-            let shared = &self.agent.shared;
-            self.agent.config().protocol.reset_context(&shared.context);
-        }
-        let error = match &result {
-            Err(error) => Some(error.clone()),
-            Ok(_) => None,
+        let result = self
+            .carry_out(&conversation, plan, room, instructions)
+            .await;
+        let (cancelled, error) = match &result {
+            Ok(compacted) => (compacted.is_cancelled(), None),
+            Err(error) => (false, Some(error.clone())),
         };
         let tokens_after = self.estimate(&self.agent.conversation());
         self.emitter
             .emit(Event::CompactionEnd {
                 tokens_before: size,
                 tokens_after,
+                cancelled,
                 error,
             })
             .await;
@@ -148,6 +147,7 @@ impl Drive {
         &mut self,
         conversation: &Conversation,
         plan: Plan,
+        room: Option<u64>,
         instructions: Option<&str>,
     ) -> Result<Compacted, TurnError> {
         let salt = conversation.head().map_or("", MessageId::as_str).to_owned();
@@ -155,19 +155,20 @@ impl Drive {
             tail.iter().map(|message| copy(message, &salt)).collect()
         };
         if plan.summarised.is_empty() {
-            if let Tail::Rewritten(tail) = plan.tail {
-                let keep = conversation.len() - tail.len();
-                self.rewrite(keep, renamed(tail)).await?;
+            if let Tail::Rewritten { from, messages } = plan.tail {
+                self.rewrite(from, renamed(messages)).await?;
             }
             return Ok(Compacted::Done);
         }
-        let Some(summary) = self.summary(&plan, instructions).await? else {
+        let Some(summary) = self.summary(&plan, room, instructions).await? else {
             return Ok(Compacted::Cancelled);
         };
         let id = MessageId::from(self.agent.shared.clock.fresh_id());
         match plan.tail {
             Tail::Kept(keep) => self.summarise_before(keep, id, summary).await?,
-            Tail::Rewritten(tail) => self.summarise(id, summary, renamed(tail)).await?,
+            Tail::Rewritten { from, messages } => {
+                self.summarise(id, summary, from, renamed(messages)).await?;
+            }
         }
         Ok(Compacted::Done)
     }
@@ -176,12 +177,15 @@ impl Drive {
     async fn summary(
         &mut self,
         plan: &Plan,
+        room: Option<u64>,
         instructions: Option<&str>,
     ) -> Result<Option<String>, TurnError> {
         let shared = Arc::clone(&self.agent.shared);
         let config = self.agent.config();
         let mut transcript = transcript_capped(&plan.summarised, MAX_TRANSCRIPT_RESULT);
-        if let Some(limit) = request_limit(&config.model) {
+        // What did not fit once must not be sent again, so the room counts too.
+        let limit = request_limit(&config.model).into_iter().chain(room).min();
+        if let Some(limit) = limit {
             // Three bytes a token, as everywhere; a part is left for the request's own words.
             let max_bytes = limit.saturating_sub(limit / 8).saturating_mul(3);
             let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
@@ -205,29 +209,28 @@ impl Drive {
         };
         let answer = match self.ask(config.protocol, request, Visibility::Silent).await {
             Asked::Answered(answer) => answer,
-            Asked::Cancelled(_) => return Ok(None),
+            Asked::Cancelled(answer) => {
+                if !answer.usage.is_unknown() {
+                    self.count(None, answer.usage, &answer.model);
+                }
+                return Ok(None);
+            }
             Asked::Failed(error) if error.class == ErrorClass::ContextOverflow => {
                 return Err(TurnError::ContextFull(error));
             }
             Asked::Failed(error) => return Err(TurnError::Provider(error)),
         };
-        self.count(None, answer.usage);
-        let summary: Vec<&str> = answer
-            .blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text { text, .. } => Some(text.trim()),
-                _ => None,
-            })
-            .filter(|text| !text.is_empty())
-            .collect();
-        if summary.is_empty() {
-            return Err(TurnError::Provider(ProviderError::new(
-                ErrorClass::Terminal,
-                "the model gave no summary",
-            )));
+        self.count(None, answer.usage, &answer.model);
+        let no_summary =
+            |what: &str| TurnError::Provider(ProviderError::new(ErrorClass::Terminal, what));
+        if answer.stop == StopReason::Limit {
+            return Err(no_summary("the output limit cut the summary"));
         }
-        Ok(Some(summary.join("\n\n")))
+        answer
+            .text()
+            .filter(|summary| !summary.trim().is_empty())
+            .map(Some)
+            .ok_or_else(|| no_summary("the model gave no summary"))
     }
 }
 

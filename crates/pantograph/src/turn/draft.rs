@@ -4,15 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Emitter;
+use crate::error::{ErrorClass, ProviderError};
 use crate::event::Event;
-use crate::message::{Block, CallId, StopReason, ToolCall};
+use crate::message::{Block, CallId, StopReason, ToolCall, text_of};
+use crate::model::Model;
 use crate::protocol::ProtocolEvent;
 use crate::raw_json::RawJson;
 use crate::usage::Usage;
 
+/// How many bytes an answer may have, and how many blocks. A provider's reply is bounded.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+const MAX_BLOCKS: usize = 4_096;
+
 /// The blocks of one attempt so far.
 pub(super) struct Draft {
     blocks: Vec<DraftBlock>,
+    bytes: usize,
     pub(super) usage: Usage,
 }
 
@@ -54,9 +61,18 @@ pub(super) struct Answer {
     pub(super) usage: Usage,
     /// The calls whose input the output limit cut.
     pub(super) cut: HashSet<CallId>,
+    /// Who was asked, which is not always who is asked next.
+    pub(super) model: Arc<Model>,
+    /// Over which protocol.
+    pub(super) style: String,
 }
 
 impl Answer {
+    /// The text of the answer, if it has some.
+    pub(super) fn text(&self) -> Option<String> {
+        Some(text_of(&self.blocks)).filter(|text| !text.is_empty())
+    }
+
     pub(super) fn calls(&self) -> Vec<ToolCall> {
         self.blocks
             .iter()
@@ -72,6 +88,7 @@ impl Draft {
     pub(super) fn new() -> Self {
         Self {
             blocks: Vec::new(),
+            bytes: 0,
             usage: Usage::default(),
         }
     }
@@ -84,20 +101,26 @@ impl Draft {
     /// Takes one event in; gives the stop reason with the last one.
     ///
     /// `taken` are the call ids of the conversation; `fresh` makes one that was never given.
+    ///
+    /// # Errors
+    ///
+    /// The event breaks the rules of [`ProtocolEvent`], or the answer grows past all bounds.
     pub(super) fn apply(
         &mut self,
         event: ProtocolEvent,
         taken: &HashSet<CallId>,
         fresh: impl FnOnce() -> CallId,
         emit: &mut impl FnMut(Event),
-    ) -> Option<StopReason> {
+    ) -> Result<Option<StopReason>, ProviderError> {
         match event {
             ProtocolEvent::TextDelta { index, text } => {
-                let at = self.open(index, emit, || Kind::Text(String::new()));
-                if let Kind::Text(whole) = &mut self.blocks[at].kind
-                    && !text.is_empty()
-                {
+                let at = self.growing(index, emit, || Kind::Text(String::new()))?;
+                let Kind::Text(whole) = &mut self.blocks[at].kind else {
+                    return Err(broken("text for a block of another kind"));
+                };
+                if !text.is_empty() {
                     whole.push_str(&text);
+                    self.grow(text.len())?;
                     emit(Event::AssistantTextDelta {
                         index: at as u32,
                         delta: text,
@@ -105,51 +128,68 @@ impl Draft {
                 }
             }
             ProtocolEvent::ThinkingDelta { index, text } => {
-                let at = self.open(index, emit, new_thinking);
-                if let Kind::Thinking { text: whole, .. } = &mut self.blocks[at].kind
-                    && !text.is_empty()
-                {
+                let at = self.growing(index, emit, new_thinking)?;
+                let Kind::Thinking { text: whole, .. } = &mut self.blocks[at].kind else {
+                    return Err(broken("thinking for a block of another kind"));
+                };
+                if !text.is_empty() {
                     whole.push_str(&text);
+                    self.grow(text.len())?;
                     emit(Event::ThinkingDelta {
                         index: at as u32,
                         delta: text,
                     });
                 }
             }
-            ProtocolEvent::ThinkingSignature { index, signature } => {
-                let at = self.open(index, emit, new_thinking);
-                if let Kind::Thinking {
-                    signature: slot, ..
-                } = &mut self.blocks[at].kind
-                {
-                    *slot = Some(signature);
-                }
+            ProtocolEvent::ThinkingSignature {
+                index,
+                signature: value,
+            } => {
+                self.grow(value.len())?;
+                let at = self.growing(index, emit, new_thinking)?;
+                let Kind::Thinking { signature, .. } = &mut self.blocks[at].kind else {
+                    return Err(broken("a signature for a block of another kind"));
+                };
+                *signature = Some(value);
             }
             ProtocolEvent::ToolCallStart { index, id, name } => {
-                self.start_call(index, id, name, taken, fresh, emit);
+                self.grow(id.len() + name.len())?;
+                self.start_call(index, id, name, taken, fresh, emit)?;
             }
             ProtocolEvent::ToolCallDelta { index, json } => {
-                if let Some(at) = self.find(index)
-                    && let Kind::Call {
-                        id, name, input, ..
-                    } = &mut self.blocks[at].kind
-                    && !json.is_empty()
-                {
+                let at = self
+                    .find(index)
+                    .filter(|&at| !self.blocks[at].ended)
+                    .ok_or_else(|| broken("tool input without an open call"))?;
+                let Kind::Call {
+                    id, name, input, ..
+                } = &mut self.blocks[at].kind
+                else {
+                    return Err(broken("tool input for a block of another kind"));
+                };
+                if !json.is_empty() {
                     input.push_str(&json);
+                    let (id, tool_name) = (Arc::clone(id), Arc::clone(name));
+                    self.grow(json.len())?;
                     emit(Event::ToolDelta {
                         index: at as u32,
-                        id: Arc::clone(id),
-                        tool_name: Arc::clone(name),
+                        id,
+                        tool_name,
                         delta: json,
                     });
                 }
             }
             ProtocolEvent::Raw { index, raw } => {
-                let at = self.open(index, emit, || Kind::Opaque);
+                self.grow(raw.as_str().len())?;
+                let at = self.open(index, emit, || Kind::Opaque)?;
                 self.blocks[at].raw = Some(raw);
             }
             ProtocolEvent::Opaque { index, raw } => {
-                let at = self.open(index, emit, || Kind::Opaque);
+                self.grow(raw.as_str().len())?;
+                let at = self.growing(index, emit, || Kind::Opaque)?;
+                if !matches!(self.blocks[at].kind, Kind::Opaque) {
+                    return Err(broken("an opaque item for a block of another kind"));
+                }
                 self.blocks[at].raw = Some(raw);
                 self.blocks[at].ended = true;
             }
@@ -160,6 +200,9 @@ impl Draft {
             }
             ProtocolEvent::Usage(usage) => self.usage.update(&usage),
             ProtocolEvent::Done { stop } => {
+                if matches!(stop, StopReason::Cancelled | StopReason::Failed) {
+                    return Err(broken("an answer that is done, but not complete"));
+                }
                 for at in 0..self.blocks.len() {
                     let cut = stop == StopReason::Limit
                         && matches!(self.blocks[at].kind, Kind::Call { .. });
@@ -167,10 +210,18 @@ impl Draft {
                         self.end(at, emit);
                     }
                 }
-                return Some(stop);
+                return Ok(Some(stop));
             }
         }
-        None
+        Ok(None)
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), ProviderError> {
+        self.bytes += bytes;
+        if self.bytes > MAX_BYTES {
+            return Err(too_large());
+        }
+        Ok(())
     }
 
     fn start_call(
@@ -181,9 +232,9 @@ impl Draft {
         taken: &HashSet<CallId>,
         fresh: impl FnOnce() -> CallId,
         emit: &mut impl FnMut(Event),
-    ) {
+    ) -> Result<(), ProviderError> {
         if self.find(index).is_some() {
-            return;
+            return Err(broken("a tool call in the place of another block"));
         }
         let usable = !id.is_empty()
             && !taken.contains(id.as_str())
@@ -198,12 +249,27 @@ impl Draft {
             name: Arc::clone(&name),
             input: String::new(),
             renamed: !usable,
-        });
+        })?;
         emit(Event::ToolDetails {
             index: at as u32,
             id,
             tool_name: name,
         });
+        Ok(())
+    }
+
+    /// The position of a block that may still grow.
+    fn growing(
+        &mut self,
+        index: u32,
+        emit: &mut impl FnMut(Event),
+        kind: impl FnOnce() -> Kind,
+    ) -> Result<usize, ProviderError> {
+        let at = self.open(index, emit, kind)?;
+        if self.blocks[at].ended {
+            return Err(broken("more of a block after its end"));
+        }
+        Ok(at)
     }
 
     /// The position of a block, which is usually the last.
@@ -216,11 +282,14 @@ impl Draft {
         index: u32,
         emit: &mut impl FnMut(Event),
         kind: impl FnOnce() -> Kind,
-    ) -> usize {
+    ) -> Result<usize, ProviderError> {
         if let Some(at) = self.find(index) {
-            return at;
+            return Ok(at);
         }
         let at = self.blocks.len();
+        if at >= MAX_BLOCKS {
+            return Err(too_large());
+        }
         let kind = kind();
         let position = at as u32;
         match &kind {
@@ -235,7 +304,7 @@ impl Draft {
             ended: false,
             raw: None,
         });
-        at
+        Ok(at)
     }
 
     fn end(&mut self, at: usize, emit: &mut impl FnMut(Event)) {
@@ -266,7 +335,7 @@ impl Draft {
     }
 
     /// The answer that `stop` ended.
-    pub(super) fn finish(self, stop: StopReason) -> Answer {
+    pub(super) fn finish(self, stop: StopReason, model: Arc<Model>, style: String) -> Answer {
         let mut cut = HashSet::new();
         for block in &self.blocks {
             if let Kind::Call { id, input, .. } = &block.kind
@@ -293,13 +362,15 @@ impl Draft {
             stop,
             usage: self.usage,
             cut,
+            model,
+            style,
         }
     }
 
     /// What a cancel leaves: text, complete calls, and thinking that its provider signed.
     ///
-    /// Nothing if that would be thinking alone, which providers refuse.
-    pub(super) fn interrupted(self) -> Option<Answer> {
+    /// Not thinking at the end or alone, which providers refuse.
+    pub(super) fn interrupted(self, model: Arc<Model>, style: String) -> Answer {
         let mut blocks: Vec<Block> = Vec::new();
         for mut block in self.blocks {
             let keep = match &block.kind {
@@ -319,12 +390,14 @@ impl Draft {
         while let Some(Block::Thinking { .. } | Block::Opaque { .. }) = blocks.last() {
             blocks.pop();
         }
-        (!blocks.is_empty()).then_some(Answer {
+        Answer {
             blocks,
             stop: StopReason::Cancelled,
             usage: self.usage,
             cut: HashSet::new(),
-        })
+            model,
+            style,
+        }
     }
 }
 
@@ -332,6 +405,17 @@ impl Draft {
 fn is_cut(input: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(input).is_err_and(|error| error.is_eof())
         && !input.trim().is_empty()
+}
+
+/// A protocol that does not keep to its own rules; asking again would not help.
+fn broken(what: &str) -> ProviderError {
+    let message = format!("the protocol gave {what}");
+    ProviderError::new(ErrorClass::Terminal, message)
+}
+
+fn too_large() -> ProviderError {
+    let message = "the answer is larger than any answer may be (64 MiB, 4,096 blocks)";
+    ProviderError::new(ErrorClass::Terminal, message)
 }
 
 fn new_thinking() -> Kind {

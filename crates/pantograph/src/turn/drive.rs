@@ -9,21 +9,22 @@ use futures_util::FutureExt;
 use super::attempt::{Asked, call_ids};
 use super::draft::{Answer, Visibility};
 use super::{Emitter, Opening};
-use crate::agent::{Agent, Writer, WriterGuard};
+use crate::agent::{Agent, Writer};
 use crate::cancel::Cancel;
 use crate::error::{ErrorClass, TurnError};
 use crate::event::{Event, Outcome};
 use crate::hooks::HookContext;
 use crate::ids::{MessageId, TurnId};
-use crate::message::{Block, CallId, Message, Metadata, Role, StopReason, ToolCall};
+use crate::message::{Block, CallId, Message, Metadata, Role, StopReason, ToolCall, text_of};
+use crate::model::Model;
 use crate::protocol::{Protocol, Purpose, Request};
-use crate::queue::{Queued, Sender};
+use crate::queue::{Sender, Submission};
 use crate::usage::{Usage, UsageTotal};
 
 /// The work of one turn.
 pub(super) struct Drive {
     pub(super) agent: Agent,
-    pub(super) writer: WriterGuard,
+    pub(super) writer: Writer,
     pub(super) id: TurnId,
     pub(super) cancel: Cancel,
     pub(super) emitter: Emitter,
@@ -35,12 +36,17 @@ pub(super) struct Drive {
     usage: UsageTotal,
     rounds: u32,
     dispatch_tools: bool,
+    /// The text of the turn's last answer.
+    answer_text: Option<String>,
+    /// The last text of the turn.
+    said: Option<String>,
 }
 
 /// How a turn ended that did not fail.
 pub(super) enum Ended {
     End,
-    Limit,
+    /// With the whole calls of an answer that was not dispatched.
+    Limit(Vec<ToolCall>),
     Cancelled,
     ToolCalls(Vec<ToolCall>),
 }
@@ -48,7 +54,7 @@ pub(super) enum Ended {
 impl Drive {
     pub(super) fn new(
         agent: Agent,
-        writer: WriterGuard,
+        writer: Writer,
         id: TurnId,
         cancel: Cancel,
         emitter: Emitter,
@@ -66,6 +72,8 @@ impl Drive {
             usage: UsageTotal::default(),
             rounds: 0,
             dispatch_tools: true,
+            answer_text: None,
+            said: None,
         }
     }
 
@@ -80,7 +88,7 @@ impl Drive {
         let shared = &self.agent.shared;
         let (stop, error, tool_calls) = match ended {
             Ok(Ended::End) => (StopReason::End, None, Vec::new()),
-            Ok(Ended::Limit) => (StopReason::Limit, None, Vec::new()),
+            Ok(Ended::Limit(calls)) => (StopReason::Limit, None, calls),
             Ok(Ended::Cancelled) => (StopReason::Cancelled, None, Vec::new()),
             Ok(Ended::ToolCalls(calls)) => (StopReason::ToolCalls, None, calls),
             Err(error) => (StopReason::Failed, Some(error), Vec::new()),
@@ -91,40 +99,64 @@ impl Drive {
             requests = self.usage.requests,
             "settled"
         );
-        let returned = if self.cancel.is_asked() {
-            shared.queue.lock().interrupt()
-        } else {
-            Vec::new()
+        let text = match stop {
+            StopReason::Cancelled | StopReason::Failed => self.said,
+            _ => self.answer_text,
+        };
+        let returned = {
+            // Under this lock an interrupt either comes before, or finds no turn.
+            let mut live = shared.live.lock();
+            *live = None;
+            let mut queue = shared.queue.lock();
+            if !self.cancel.is_asked() {
+                Vec::new()
+            } else if self.emitter.is_abandoned() {
+                // Nobody reads the outcome, so what a person queued stays where it is.
+                queue.hold();
+                Vec::new()
+            } else {
+                queue.take_from_person()
+            }
         };
         let outcome = Outcome {
             turn_id: self.id,
             stop,
             error,
-            text: last_text(&shared.conversation.lock(), stop),
+            text,
             tool_calls,
             usage: self.usage,
             returned,
         };
-        *shared.live.lock() = None;
         drop(self.writer);
         self.emitter.push(Event::Settled(Arc::new(outcome)));
     }
 
     async fn drive(&mut self, opening: Opening) -> Result<Ended, TurnError> {
         self.call_ids = call_ids(self.agent.conversation().messages());
-        self.heal().await?;
+        let healed = self.heal().await;
         match opening {
-            Opening::Compact(instructions) => return self.compact_on_request(instructions).await,
             Opening::Prompt(prompt) => {
                 self.dispatch_tools = prompt.dispatch_tools;
-                self.agent.shared.queue.lock().release();
-                self.append_user(prompt.blocks, prompt.metadata).await?;
+                if prompt.sender == Sender::Person {
+                    self.agent.shared.queue.lock().release();
+                }
+                // Even if healing could not be stored: the prompt must not be lost.
+                let appended = self.append_user(prompt.blocks, prompt.metadata).await;
+                healed.and(appended)?;
             }
             Opening::Continue => {
+                healed?;
                 self.agent.shared.queue.lock().release();
                 self.rewind().await?;
             }
-            Opening::Queue => self.land_opening().await?,
+            Opening::Queue => {
+                healed?;
+                self.land_opening().await?;
+            }
+            Opening::Compact(instructions) => {
+                healed?;
+                return self.compact_on_request(instructions).await;
+            }
         }
         self.rounds().await
     }
@@ -138,48 +170,50 @@ impl Drive {
             }
             let max_rounds = self.agent.shared.options.max_rounds;
             if max_rounds.is_some_and(|max| self.rounds >= max) {
-                return Ok(Ended::Limit);
+                return Ok(Ended::Limit(Vec::new()));
             }
             if self.compact_if_near().await?.is_cancelled() {
                 return Ok(Ended::Cancelled);
             }
-            let Some(answer) = self.answer().await? else {
-                return Ok(Ended::Cancelled);
-            };
-            let (calls, stop) = (answer.calls(), answer.stop);
+            let answer = self.answer().await?;
+            let (mut calls, stop) = (answer.calls(), answer.stop);
             let cut = answer.cut.clone();
             self.append_answer(answer).await?;
             if stop == StopReason::Cancelled {
                 self.refuse_calls(calls).await?;
                 return Ok(Ended::Cancelled);
             }
+            if !self.dispatch_tools && stop == StopReason::Limit {
+                calls.retain(|call| !cut.contains(&call.id));
+                return Ok(Ended::Limit(calls));
+            }
+            if !self.dispatch_tools && !calls.is_empty() {
+                return Ok(Ended::ToolCalls(calls));
+            }
             if calls.is_empty() {
                 if stop == StopReason::Limit {
-                    return Ok(Ended::Limit);
+                    return Ok(Ended::Limit(calls));
                 }
-                if self.agent.shared.queue.lock().next_steering().is_some()
+                let goes_on = self.dispatch_tools
                     && !self.cancel.is_asked()
-                {
+                    && self.agent.shared.queue.lock().has_steering();
+                if goes_on {
                     continue;
                 }
                 return Ok(Ended::End);
-            }
-            if !self.dispatch_tools {
-                return Ok(Ended::ToolCalls(calls));
             }
             self.run_batch(calls, &cut).await?;
         }
     }
 
-    /// The model's next answer; `None` if the turn was cancelled before there was any of it.
-    async fn answer(&mut self) -> Result<Option<Answer>, TurnError> {
+    /// The model's next answer, or what there is of it when the turn is cancelled.
+    async fn answer(&mut self) -> Result<Answer, TurnError> {
         let mut compacted = false;
         loop {
             let (protocol, request) = self.request();
             self.rounds += 1;
             let error = match self.ask(protocol, request, Visibility::Shown).await {
-                Asked::Answered(answer) => return Ok(Some(answer)),
-                Asked::Cancelled(answer) => return Ok(answer),
+                Asked::Answered(answer) | Asked::Cancelled(answer) => return Ok(answer),
                 Asked::Failed(error) => error,
             };
             if error.class != ErrorClass::ContextOverflow {
@@ -188,9 +222,8 @@ impl Drive {
             if std::mem::replace(&mut compacted, true) {
                 return Err(TurnError::ContextFull(error));
             }
-            if self.compact_after_overflow(error).await?.is_cancelled() {
-                return Ok(None);
-            }
+            // After a cancel the next attempt gives an empty, cancelled answer at once.
+            self.compact_after_overflow(error).await?;
         }
     }
 
@@ -213,31 +246,36 @@ impl Drive {
 
     /// Stores an answer, unless it is empty, and says what it used.
     async fn append_answer(&mut self, answer: Answer) -> Result<(), TurnError> {
-        let usage = answer.usage;
+        self.answer_text = answer.text();
+        if self.answer_text.is_some() {
+            self.said.clone_from(&self.answer_text);
+        }
+        let (usage, model) = (answer.usage, Arc::clone(&answer.model));
         if answer.blocks.is_empty() {
-            self.count(None, usage);
+            if answer.stop != StopReason::Cancelled || !usage.is_unknown() {
+                self.count(None, usage, &model);
+            }
             return Ok(());
         }
         self.call_ids
             .extend(answer.calls().into_iter().map(|call| call.id));
-        let config = self.agent.config();
         let mut message = self
             .agent
             .shared
             .new_message(Role::Assistant, answer.blocks);
-        message.origin = Some(Arc::new(config.model.origin(config.protocol.name())));
+        message.origin = Some(Arc::new(model.origin(&answer.style)));
         message.usage = Some(usage).filter(|usage| !usage.is_unknown());
         message.stop = Some(answer.stop);
         let id = message.id.clone();
         let stored = self.append(message).await;
-        self.count(Some(id), usage);
+        self.count(Some(id), usage, &model);
         stored
     }
 
-    /// Counts an answer's usage.
-    pub(super) fn count(&mut self, message_id: Option<MessageId>, usage: Usage) {
-        let price = self.agent.config().model.price;
-        self.usage.record(Some(&usage), price.as_ref());
+    /// Counts what an answer of `model` used.
+    pub(super) fn count(&mut self, message_id: Option<MessageId>, usage: Usage, model: &Model) {
+        let price = model.price.as_ref();
+        self.usage.record(Some(&usage), price);
         let cost = price.and_then(|price| price.cost(&usage));
         self.emitter.push(Event::Usage {
             message_id,
@@ -246,28 +284,27 @@ impl Drive {
         });
     }
 
-    /// Adds a message in memory, then on disk.
+    /// Adds a message on disk and in memory.
     pub(super) async fn append(&mut self, message: Message) -> Result<(), TurnError> {
-        let writer: &mut Writer = &mut self.writer;
-        self.agent.shared.append(writer, message).await?;
-        Ok(())
+        Ok(self.writer.append(message).await?)
     }
 
     async fn append_user(
         &mut self,
-        mut blocks: Vec<Block>,
+        blocks: Vec<Block>,
         metadata: Metadata,
     ) -> Result<(), TurnError> {
+        let mut blocks = loaded_blocks(blocks).await;
         let hooks = Arc::clone(&self.agent.shared.hooks);
         let context = self.hook_context();
         let text = text_of(&blocks);
         let hooked = self.hooked(hooks.user_message(&context, &text)).await;
         let text = match hooked {
-            Some(changed) => {
+            Hooked::Changed(changed) => {
                 replace_text(&mut blocks, &changed);
                 changed
             }
-            None => text,
+            Hooked::Unchanged | Hooked::Panicked => text,
         };
         let mut message = self.agent.shared.new_message(Role::User, blocks);
         message.metadata = metadata;
@@ -280,9 +317,10 @@ impl Drive {
     /// Appends all queued steering, in order.
     async fn land_steering(&mut self) -> Result<(), TurnError> {
         while !self.cancel.is_asked() {
-            let next = self.agent.shared.queue.lock().next_steering();
-            let Some(queued) = next else { break };
-            self.land(queued).await?;
+            let next = self.agent.shared.queue.lock().take_steering();
+            let Some(submission) = next else { break };
+            self.append_user(submission.blocks, submission.metadata)
+                .await?;
         }
         Ok(())
     }
@@ -291,28 +329,21 @@ impl Drive {
     async fn land_opening(&mut self) -> Result<(), TurnError> {
         let next = {
             let mut queue = self.agent.shared.queue.lock();
-            let next = queue.next_opening();
-            if next
-                .as_ref()
-                .is_some_and(|queued| queued.submission.sender == Sender::Person)
+            let next = queue.take_opening();
+            if let Some(Submission {
+                sender: Sender::Person,
+                ..
+            }) = next
             {
                 queue.release();
             }
             next
         };
-        match next {
-            Some(queued) => self.land(queued).await,
-            None => Err(TurnError::NothingToContinue),
-        }
-    }
-
-    /// Appends a queued submission, unless it was withdrawn meanwhile.
-    async fn land(&mut self, queued: Queued) -> Result<(), TurnError> {
-        let taken = self.agent.shared.queue.lock().remove(queued.id);
-        match taken {
-            Some(submission) => self.append_user(submission.blocks, Metadata::new()).await,
-            None => Ok(()),
-        }
+        let Some(submission) = next else {
+            return Err(TurnError::NothingToContinue);
+        };
+        self.append_user(submission.blocks, submission.metadata)
+            .await
     }
 
     pub(super) fn hook_context(&self) -> HookContext {
@@ -323,20 +354,31 @@ impl Drive {
         }
     }
 
-    /// What a hook gives; nothing if it panics or the turn is forced to stop first.
+    /// What a hook makes of what it was given. When the turn is forced to stop first, nothing.
     pub(super) async fn hooked<T>(
         &self,
         hook: impl Future<Output = Option<T>> + Send,
-    ) -> Option<T> {
+    ) -> Hooked<T> {
         tokio::select! {
             biased;
-            result = AssertUnwindSafe(hook).catch_unwind() => result.unwrap_or_else(|panic| {
-                tracing::error!(turn = %self.id, "a hook panicked: {}", panic_text(&*panic));
-                None
-            }),
-            () = self.cancel.forced() => None,
+            result = AssertUnwindSafe(hook).catch_unwind() => match result {
+                Ok(Some(changed)) => Hooked::Changed(changed),
+                Ok(None) => Hooked::Unchanged,
+                Err(panic) => {
+                    tracing::error!("a hook panicked: {}", panic_text(&*panic));
+                    Hooked::Panicked
+                }
+            },
+            () = self.cancel.forced() => Hooked::Unchanged,
         }
     }
+}
+
+/// What a hook made of what it was given.
+pub(super) enum Hooked<T> {
+    Changed(T),
+    Unchanged,
+    Panicked,
 }
 
 /// What a panic says of itself.
@@ -345,19 +387,7 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
-}
-
-/// The text blocks, joined as [`Message::text`] joins them.
-fn text_of(blocks: &[Block]) -> String {
-    let texts: Vec<&str> = blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::Text { text, .. } => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
+        .unwrap_or_else(|| "no message".to_owned())
 }
 
 /// Puts one text in the place of all text blocks.
@@ -370,17 +400,17 @@ fn replace_text(blocks: &mut Vec<Block>, text: &str) {
     blocks.insert(position, Block::text(text));
 }
 
-/// The text that the outcome gives.
-fn last_text(conversation: &crate::conversation::Conversation, stop: StopReason) -> Option<String> {
-    let mut answers = conversation
-        .messages()
-        .iter()
-        .rev()
-        .take_while(|message| message.role != Role::User)
-        .filter(|message| message.role == Role::Assistant)
-        .map(|message| message.text());
-    match stop {
-        StopReason::Cancelled | StopReason::Failed => answers.find(|text| !text.is_empty()),
-        _ => answers.next().filter(|text| !text.is_empty()),
+/// The blocks with every attachment in memory: its file may change or go.
+async fn loaded_blocks(blocks: Vec<Block>) -> Vec<Block> {
+    let mut loaded = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        loaded.push(match block {
+            Block::Attachment(attachment) => match attachment.load().await {
+                Ok(attachment) => Block::Attachment(attachment),
+                Err(reason) => Block::text(reason),
+            },
+            block => block,
+        });
     }
+    loaded
 }

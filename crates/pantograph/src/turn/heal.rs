@@ -108,17 +108,29 @@ impl Drive {
     pub(super) async fn rewind(&mut self) -> Result<(), TurnError> {
         let conversation = self.agent.conversation();
         let messages = conversation.messages();
-        let Some(last) = messages.last() else {
+        let mut spoken = messages
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, message)| message.role != Role::System);
+        let Some((last, message)) = spoken.next() else {
             return Err(TurnError::NothingToContinue);
         };
-        let answer = match last.role {
-            Role::Tool if messages.len() > 1 => messages.len() - 2,
-            _ => messages.len() - 1,
+        let answer = match message.role {
+            Role::Tool => spoken.next(),
+            _ => Some((last, message)),
         };
-        if messages[answer].stop == Some(StopReason::Cancelled) {
-            return self.rewrite(answer, Vec::new()).await;
+        if let Some((position, answer)) = answer
+            && answer.stop == Some(StopReason::Cancelled)
+        {
+            let salt = conversation.head().map_or("", MessageId::as_str);
+            let after: Vec<Message> = messages[last + 1..]
+                .iter()
+                .map(|message| copy(message, salt))
+                .collect();
+            return self.rewrite(position, after).await;
         }
-        match last.role {
+        match message.role {
             Role::User | Role::Tool => Ok(()),
             Role::Assistant | Role::System => Err(TurnError::NothingToContinue),
         }

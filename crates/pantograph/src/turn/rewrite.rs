@@ -7,7 +7,7 @@ use crate::conversation::Conversation;
 use crate::error::TurnError;
 use crate::estimate::context_tokens;
 use crate::ids::MessageId;
-use crate::message::{Block, Message, Role};
+use crate::message::{Message, Role};
 use crate::session::{Compaction, Record, summary_message};
 
 impl Drive {
@@ -20,10 +20,10 @@ impl Drive {
     ) -> Result<(), TurnError> {
         let old = self.agent.conversation();
         let messages = old.messages();
-        if let Some(at) = messages.iter().position(|message| is_summary(message)) {
+        if let Some(at) = messages.iter().position(|message| message.is_summary()) {
             // What the summary's compaction kept may lie before it in the session, where a new
-            // branch would not find it. So the summary is repeated, and all that it kept
-            // follows it anew.
+            // branch would not find it. So all that it kept is written anew, and the summary
+            // repeated after that.
             let salt = old.head().map_or("", MessageId::as_str);
             let mut following: Vec<Message> = messages[at + 1..keep.max(at + 1)]
                 .iter()
@@ -31,7 +31,8 @@ impl Drive {
                 .collect();
             following.append(&mut tail);
             let id = messages[at].id.derived(salt);
-            return self.summarise(id, messages[at].text(), following).await;
+            let summary = messages[at].text();
+            return self.summarise(id, summary, at + 1, following).await;
         }
         let mut conversation = old.clone();
         conversation.truncate(keep);
@@ -42,21 +43,39 @@ impl Drive {
                 at: self.agent.shared.clock.now(),
             });
         }
-        self.follow(conversation, records, tail).await
+        for mut message in tail {
+            message.parent = conversation.head().cloned();
+            records.push(Record::Message(message.clone()));
+            conversation.push(Arc::new(message));
+        }
+        self.replace(conversation, records).await
     }
 
-    /// Shows the system messages, a summary, and `following` from now on.
+    /// Shows the system messages before `from`, a summary, and `following` from now on.
+    ///
+    /// `following` stands in for the messages from `from` on, and branches off before them. The
+    /// compaction is the last record, so that a session that is cut in between shows all of
+    /// `following`, without the summary.
     pub(super) async fn summarise(
         &mut self,
         id: MessageId,
         summary: String,
-        mut following: Vec<Message>,
+        from: usize,
+        following: Vec<Message>,
     ) -> Result<(), TurnError> {
-        // System messages before a summary are always shown.
-        following.retain(|message| message.role != Role::System);
-        let first_kept = following.first().map_or(&id, |message| &message.id).clone();
-        let (conversation, record) = self.summarised(id, summary, first_kept, &[]);
-        self.follow(conversation, vec![record], following).await
+        let old = self.agent.conversation();
+        let mut parent = match old.messages().get(from) {
+            Some(first) => first.parent.clone(),
+            None => old.head().cloned(),
+        };
+        let mut records = Vec::with_capacity(following.len() + 1);
+        let mut kept = Vec::with_capacity(following.len());
+        for mut message in following {
+            message.parent = parent.replace(message.id.clone());
+            records.push(Record::Message(message.clone()));
+            kept.push(Arc::new(message));
+        }
+        self.show(from, id, summary, parent, kept, records).await
     }
 
     /// Shows the system messages, a summary, and the messages from `keep` on from now on.
@@ -67,54 +86,51 @@ impl Drive {
         summary: String,
     ) -> Result<(), TurnError> {
         let old = self.agent.conversation();
-        let kept = &old.messages()[keep.min(old.len())..];
-        let first_kept = kept.first().map_or(&id, |message| &message.id).clone();
-        let (conversation, record) = self.summarised(id, summary, first_kept, kept);
-        self.follow(conversation, vec![record], Vec::new()).await
+        let keep = keep.min(old.len());
+        let kept = old.messages()[keep..].to_vec();
+        let parent = old.head().cloned();
+        self.show(keep, id, summary, parent, kept, Vec::new()).await
     }
 
-    fn summarised(
-        &self,
+    async fn show(
+        &mut self,
+        from: usize,
         id: MessageId,
         summary: String,
-        first_kept: MessageId,
-        kept: &[Arc<Message>],
-    ) -> (Conversation, Record) {
+        parent: Option<MessageId>,
+        kept: Vec<Arc<Message>>,
+        mut records: Vec<Record>,
+    ) -> Result<(), TurnError> {
         let old = self.agent.conversation();
         let compaction = Compaction {
+            first_kept: kept.first().map_or(&id, |message| &message.id).clone(),
             id,
-            parent: old.head().cloned(),
+            parent,
             at: self.agent.shared.clock.now(),
             summary,
-            first_kept,
             tokens_before: self.estimate(&old),
         };
-        let before = old.len() - kept.len();
-        let mut messages: Vec<Arc<Message>> = old.messages()[..before]
+        let mut messages: Vec<Arc<Message>> = old.messages()[..from.min(old.len())]
             .iter()
             .filter(|message| message.role == Role::System)
             .cloned()
             .collect();
         messages.push(Arc::new(summary_message(&compaction)));
-        messages.extend_from_slice(kept);
+        messages.extend(kept);
         let conversation = Conversation::from_parts(messages, Some(compaction.id.clone()));
-        (conversation, Record::Compaction(compaction))
+        records.push(Record::Compaction(compaction));
+        self.replace(conversation, records).await
     }
 
-    async fn follow(
+    /// Makes `conversation` the agent's, by records that lead to it.
+    async fn replace(
         &mut self,
-        mut conversation: Conversation,
-        mut records: Vec<Record>,
-        following: Vec<Message>,
+        conversation: Conversation,
+        records: Vec<Record>,
     ) -> Result<(), TurnError> {
-        for mut message in following {
-            message.parent = conversation.head().cloned();
-            records.push(Record::Message(message.clone()));
-            conversation.push(Arc::new(message));
-        }
         *self.agent.shared.conversation.lock() = conversation;
-        self.writer.session.append(records).await?;
-        Ok(())
+        self.agent.shared.reset_contexts();
+        Ok(self.writer.store(records).await?)
     }
 
     /// The estimated size of a request with this conversation.
@@ -137,9 +153,4 @@ pub(super) fn copy(message: &Message, salt: &str) -> Message {
         usage: None,
         ..message.clone()
     }
-}
-
-/// Whether a message stands for a compaction.
-pub(super) fn is_summary(message: &Message) -> bool {
-    matches!(message.blocks.first(), Some(Block::Summary { .. }))
 }

@@ -95,6 +95,7 @@ async fn near_the_window_older_turns_become_a_summary() {
             Event::CompactionEnd {
                 tokens_before,
                 tokens_after,
+                cancelled: false,
                 error,
             } => Some((*tokens_before > 900, *tokens_after < 200, error.is_none())),
             _ => None,

@@ -13,7 +13,7 @@ use pantograph::session::{
 };
 use pantograph::{
     Agent, AgentBuilder, Clock, Event, Message, Model, ModelRef, Outcome, ProviderError, SessionId,
-    Turn,
+    TurnStream,
 };
 use pantograph_scripted::{Script, ScriptedProtocol};
 use parking_lot::Mutex;
@@ -47,7 +47,7 @@ pub(crate) fn builder(protocol: &Arc<ScriptedProtocol>) -> AgentBuilder {
 }
 
 /// Pulls a turn to its end.
-pub(crate) async fn finish(mut turn: Turn) -> (Vec<Event>, Arc<Outcome>) {
+pub(crate) async fn finish(mut turn: TurnStream) -> (Vec<Event>, Arc<Outcome>) {
     let mut events = Vec::new();
     while let Some(event) = turn.next().await {
         events.push(event);

@@ -141,7 +141,7 @@ async fn metadata_that_could_not_be_read_again_is_refused() {
     let error = session.append(vec![record]).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the session store failed: metadata is nested deeper than 100 levels"
+        "the session store refuses this: metadata is nested deeper than 100 levels"
     );
     session.append(exchange(1)).await.unwrap();
     assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");

@@ -116,6 +116,7 @@ fn every_event() -> Vec<Event> {
         Event::CompactionEnd {
             tokens_before: 900,
             tokens_after: 900,
+            cancelled: false,
             error: Some(SessionError::Store("full".to_owned()).into()),
         },
         Event::Settled(outcome(StopReason::End)),

@@ -104,9 +104,9 @@ pub(super) fn check_metadata(metadata: &Metadata) -> Result<(), SessionError> {
     if metadata.values().all(|value| fits(value, MAX_DEPTH)) {
         Ok(())
     } else {
-        Err(SessionError::Store(format!(
-            "metadata is nested deeper than {MAX_DEPTH} levels"
-        )))
+        Err(SessionError::Refused {
+            reason: format!("metadata is nested deeper than {MAX_DEPTH} levels"),
+        })
     }
 }
 
