@@ -38,6 +38,19 @@ fn a_request_to_terminate_does_the_same() {
 }
 
 #[test]
+fn a_signal_ends_a_result_that_nobody_reads() {
+    let machine =
+        Machine::with_script("[[steps]]\nplay = [{ text = \"0123456789\", count = 100000 }]");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut running = machine.start(&["-p", "go", "-o", "json"]);
+        // The result has begun; the rest of it does not fit into the pipe.
+        running.read_some();
+        running.signal(signal);
+        assert_eq!(running.wait(), Some(code));
+    }
+}
+
+#[test]
 fn a_second_ctrl_c_exits_at_once() {
     // Nobody reads, so that the turn cannot settle before the second signal.
     let machine =

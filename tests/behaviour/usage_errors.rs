@@ -67,9 +67,59 @@ fn a_prompt_in_the_wrong_place() {
 
 #[test]
 fn json_hears_of_a_usage_error_too() {
-    let ran = Machine::without_config().run(&["-p", "x", "--output=json", "--nope"]);
-    assert_eq!(ran.code, Some(2));
-    assert_eq!(ran.result()["error"]["kind"], "usage");
+    let machine = Machine::without_config();
+    for arguments in [
+        &["-p", "x", "--output=json", "--nope"][..],
+        &["--nope", "-p", "x", "-o", "json"],
+        &["-phi", "-ojson", "--bogus"],
+        &["-phi", "--bogus", "-ojson"],
+        &["-p", "hi", "too", "many", "-o", "json"],
+        &[
+            "-p",
+            "hi",
+            "-o",
+            "stream-json",
+            "--continue",
+            "--no-session",
+        ],
+        &["-p", "hi", "-o", "json", "--resume"],
+        &["-vpo", "-o", "json", "-x"],
+        &["--model", "a:b", "-o", "json"],
+        &["demo", "-o", "json", "--bogus"],
+        &["demo", "--bogus", "--output=stream-json"],
+    ] {
+        let ran = machine.run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{arguments:?}");
+        assert_eq!(ran.result()["error"]["kind"], "usage", "{arguments:?}");
+    }
+    for arguments in [
+        &["-p", "-o", "--bogus"][..],
+        &["-p", "x", "--print", "-o", "yaml"],
+        &["-p-ojson", "--bogus"],
+        &["sessions", "-o", "json"],
+    ] {
+        assert_eq!(machine.run(arguments).stdout, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn json_hears_of_a_bad_log_filter_too() {
+    let machine = Machine::without_config();
+    for arguments in [
+        &["-p", "x", "-o", "json"][..],
+        &["demo", "-o", "stream-json"],
+    ] {
+        let output = machine
+            .command(arguments)
+            .env("PANTO_LOG", "a=b=c")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["type"], "result");
+        assert_eq!(result["error"]["kind"], "usage");
+    }
 }
 
 #[test]

@@ -27,18 +27,16 @@ pub(crate) fn run(args: &DemoArgs, common: &CommonArgs) -> Exit {
     if format == OutputFormat::Text {
         introduce();
     }
-    let ended = play(common, &mut *output);
-    let where_it_lies = ended
-        .as_ref()
-        .ok()
-        .and_then(|played| played.where_it_lies.clone());
-    let ended = ended.map_or_else(Ended::early, |played| played.ended);
-    let exit = finish(&ended, &mut *output);
-    if let Some(text) = where_it_lies.filter(|_| exit == Exit::Done && format == OutputFormat::Text)
-    {
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+    let played = play(common, &mut *output).unwrap_or_else(|failure| Played {
+        exit: finish(&Ended::early(failure), &mut *output),
+        where_it_lies: String::new(),
+    });
+    if played.exit == Exit::Done && format == OutputFormat::Text {
+        let _ = io::stderr()
+            .lock()
+            .write_all(played.where_it_lies.as_bytes());
     }
-    exit
+    played.exit
 }
 
 fn introduce() {
@@ -50,8 +48,8 @@ fn introduce() {
 }
 
 struct Played {
-    ended: Ended,
-    where_it_lies: Option<String>,
+    exit: Exit,
+    where_it_lies: String,
 }
 
 fn play(
@@ -74,13 +72,14 @@ fn play(
         let id = agent.session_id();
         let ended = run::drive(agent, PROMPT.to_owned(), true, &place, &signals, output).await;
         Ok(Played {
-            ended,
-            where_it_lies: Some(format!(
+            // Inside the runtime: a signal must end a write that nobody reads.
+            exit: finish(&ended, output),
+            where_it_lies: format!(
                 "\nThe conversation is kept in {}\n  \
                  read it again:      panto session show {id}\n  \
                  go on with a model: panto -p \"…\" --resume {id}\n",
                 store.path(id).display()
-            )),
+            ),
         })
     })
 }

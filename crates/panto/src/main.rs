@@ -23,14 +23,17 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match Cli::read(arguments.clone()) {
         Ok(request) => answer(request),
-        Err(error) => streams::refuse(&error, &arguments),
+        Err(error) => streams::refuse(&error, Cli::wanted_format(arguments)),
     };
     ExitCode::from(exit.code())
 }
 
 fn answer(request: Request) -> Exit {
     if let Err(failure) = log::start() {
-        return streams::report(&failure);
+        return match request.format() {
+            Some(format) => run::refuse(failure, format),
+            None => streams::report(&failure),
+        };
     }
     let outcome = match request {
         // Reports by itself: what it says depends on the output format.

@@ -22,8 +22,13 @@ use crate::streams;
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
     let format = args.output.unwrap_or(OutputFormat::Text);
     let mut output = streams::output(format, common.verbose);
-    let ended = answer(args, common, &mut *output).unwrap_or_else(Ended::early);
-    finish(&ended, &mut *output)
+    answer(args, common, &mut *output)
+        .unwrap_or_else(|failure| finish(&Ended::early(failure), &mut *output))
+}
+
+/// Shows that a run, or the demo, could not even begin.
+pub(crate) fn refuse(failure: Failure, format: OutputFormat) -> Exit {
+    finish(&Ended::early(failure), &mut *streams::output(format, false))
 }
 
 /// How a run ended: for programs, and for people.
@@ -58,7 +63,7 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
     }
 }
 
-fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Ended, Failure> {
+fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
     let models = Models::new(Arc::clone(&config), protocols::built_in());
@@ -86,8 +91,13 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     .read(&mut io::stderr())?;
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let agent = open_agent(builder, &args, &place).await?;
-        Ok(drive(agent, prompt, !args.no_session, &place, &signals, output).await)
+        let ended = match open_agent(builder, &args, &place).await {
+            Ok(agent) => drive(agent, prompt, !args.no_session, &place, &signals, output).await,
+            Err(failure) => Ended::early(failure),
+        };
+        signals.turn_is_over();
+        // Inside the runtime: a signal must end a write that nobody reads.
+        Ok(finish(&ended, output))
     })
 }
 
@@ -152,7 +162,7 @@ pub(crate) async fn drive(
     let mut run = headless::follow(&handle, &mut events, output).await;
     run.output_error = begun.err().or(run.output_error);
     handle.close().await;
-    judge(run, &info, signals.heard())
+    judge(run, &info, signals.turn_is_over())
 }
 
 /// Decides what a run came to.

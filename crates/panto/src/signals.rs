@@ -5,20 +5,29 @@ use std::sync::Arc;
 use panto_host::session::SessionHandle;
 use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
 
 use crate::failure::{Exit, Failure};
 
-/// Listens for signals; stops when dropped.
+/// Listens for signals, for as long as its runtime lives.
+///
+/// The system's own handling does not come back, so the runtime must live until nothing is left
+/// that can block, the last write included.
 pub(crate) struct Signals {
-    heard: Arc<Mutex<Option<Exit>>>,
-    session: Arc<Mutex<Option<SessionHandle>>>,
-    task: JoinHandle<()>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    heard: Option<Exit>,
+    session: Option<SessionHandle>,
+    /// The turn has settled: there is nothing left to interrupt.
+    over: bool,
 }
 
 impl Signals {
     /// From now on the first signal interrupts the session, or is remembered until there is
-    /// one, and the second ends the process at once.
+    /// one, and the second ends the process at once. Must be called inside a runtime that has
+    /// workers of its own.
     ///
     /// # Errors
     ///
@@ -32,58 +41,43 @@ impl Signals {
         };
         let interrupt = listen(SignalKind::interrupt())?;
         let terminate = listen(SignalKind::terminate())?;
-        let heard = Arc::new(Mutex::new(None));
-        let session = Arc::new(Mutex::new(None));
-        let task = tokio::spawn(answer(
-            interrupt,
-            terminate,
-            Arc::clone(&heard),
-            Arc::clone(&session),
-        ));
-        Ok(Self {
-            heard,
-            session,
-            task,
-        })
+        let shared = Arc::default();
+        tokio::spawn(answer(interrupt, terminate, Arc::clone(&shared)));
+        Ok(Self { shared })
     }
 
     /// Lets signals interrupt `session`; at once if one was heard before.
     pub(crate) fn watch(&self, session: &SessionHandle) {
-        *self.session.lock() = Some(session.clone());
-        if self.heard().is_some() {
+        let mut shared = self.shared.lock();
+        shared.session = Some(session.clone());
+        if shared.heard.is_some() {
             session.interrupt();
         }
     }
 
-    /// What the process ends with because of a signal, if one was heard.
-    pub(crate) fn heard(&self) -> Option<Exit> {
-        *self.heard.lock()
+    /// The turn has settled: from now on any signal ends the process at once. Gives what the
+    /// process ends with because of a signal that was heard before.
+    pub(crate) fn turn_is_over(&self) -> Option<Exit> {
+        let mut shared = self.shared.lock();
+        shared.over = true;
+        shared.session = None;
+        shared.heard
     }
 }
 
-impl Drop for Signals {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn answer(
-    mut interrupt: Signal,
-    mut terminate: Signal,
-    heard: Arc<Mutex<Option<Exit>>>,
-    session: Arc<Mutex<Option<SessionHandle>>>,
-) {
+async fn answer(mut interrupt: Signal, mut terminate: Signal, shared: Arc<Mutex<Shared>>) {
     loop {
         let exit = tokio::select! {
             Some(()) = interrupt.recv() => Exit::Interrupted,
             Some(()) = terminate.recv() => Exit::Terminated,
             else => return,
         };
-        if heard.lock().replace(exit).is_some() {
+        let mut shared = shared.lock();
+        if shared.heard.replace(exit).is_some() || shared.over {
             // The session is safe: whatever was appended to it is on disk.
             std::process::exit(i32::from(exit.code()));
         }
-        if let Some(session) = &*session.lock() {
+        if let Some(session) = &shared.session {
             session.interrupt();
         }
     }

@@ -1,6 +1,5 @@
 //! The process's standard streams: the one place that knows them.
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use clap::error::ErrorKind;
@@ -81,7 +80,7 @@ pub(crate) fn warn(message: impl std::fmt::Display) {
 /// Shows what the command line gave instead of a request: help, the version, or a mistake.
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.
-pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
+pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
     // Fails only if nobody reads it.
     let _ = error.print();
     if matches!(
@@ -90,7 +89,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
     ) {
         return Exit::Done;
     }
-    if wants_json(arguments) {
+    if format != OutputFormat::Text {
         let text = error.render().to_string();
         let message = text.lines().next().unwrap_or_default();
         let error = RunError {
@@ -102,17 +101,4 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> Exit {
         let _ = StreamJsonOutput::new(io::stdout()).finish(&result);
     }
     Exit::Usage
-}
-
-/// Whether a command line that could not be read asks for a run that ends in JSON.
-fn wants_json(arguments: &[OsString]) -> bool {
-    let words: Vec<_> = arguments.iter().filter_map(|word| word.to_str()).collect();
-    let runs = words
-        .iter()
-        .any(|word| *word == "-p" || *word == "--print" || word.starts_with("--print="));
-    let format = words.iter().enumerate().find_map(|(at, word)| match *word {
-        "-o" | "--output" => words.get(at + 1).copied(),
-        other => other.strip_prefix("--output="),
-    });
-    runs && matches!(format, Some("json" | "stream-json"))
 }

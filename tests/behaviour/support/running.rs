@@ -51,6 +51,11 @@ impl<'a> Running<'a> {
         }
     }
 
+    /// Reads the first bytes, and leaves them for the next to read.
+    pub(crate) fn read_some(&mut self) {
+        assert!(!self.lines.fill_buf().unwrap().is_empty());
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();

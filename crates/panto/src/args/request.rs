@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{ArgMatches, CommandFactory, Parser};
 
-use super::{Cli, Command, CommonArgs, RunArgs};
+use super::{Cli, Command, CommonArgs, OutputFormat, RunArgs};
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -16,7 +16,34 @@ pub(crate) enum Request {
     Command(Command, CommonArgs),
 }
 
+impl Request {
+    /// How its answer is to be written, if that can be chosen.
+    pub(crate) fn format(&self) -> Option<OutputFormat> {
+        match self {
+            Request::Run(run, _) => Some(run.output.unwrap_or(OutputFormat::Text)),
+            Request::Command(Command::Demo(demo), _) => {
+                Some(demo.output.unwrap_or(OutputFormat::Text))
+            }
+            Request::Command(..) => None,
+        }
+    }
+}
+
 impl Cli {
+    /// The output format that a command line asks for although it cannot be read as a whole.
+    pub(crate) fn wanted_format(mut arguments: Vec<OsString>) -> OutputFormat {
+        loop {
+            if let Some(format) = format_before_mistake(&arguments) {
+                return format;
+            }
+            // The parser stops at the first mistake; the format may stand behind it.
+            match Self::command().try_get_matches_from(&arguments) {
+                Err(error) if drop_unknown(&mut arguments, &error) => {}
+                _ => return OutputFormat::Text,
+            }
+        }
+    }
+
     /// Reads the process's arguments.
     ///
     /// # Errors
@@ -39,6 +66,43 @@ impl Cli {
                 None => no_terminal_yet(),
             }),
         }
+    }
+}
+
+/// The output format that stands before the first mistake, if one does.
+fn format_before_mistake(arguments: &[OsString]) -> Option<OutputFormat> {
+    let command = Cli::command()
+        .ignore_errors(true)
+        .mut_subcommand("demo", |demo| demo.ignore_errors(true));
+    let matches = command.try_get_matches_from(arguments).ok()?;
+    let of = |matches: &ArgMatches| {
+        let format = matches.try_get_one::<OutputFormat>("output");
+        format.ok().flatten().copied()
+    };
+    of(&matches).or_else(|| of(matches.subcommand_matches("demo")?))
+}
+
+/// Drops the word that the parser did not know; false if that was not the mistake.
+fn drop_unknown(arguments: &mut Vec<OsString>, error: &clap::Error) -> bool {
+    let name = match error.kind() {
+        ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg),
+        ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand),
+        _ => None,
+    };
+    let Some(ContextValue::String(name)) = name else {
+        return false;
+    };
+    let is_it = |word: &OsString| {
+        let word = word.to_string_lossy();
+        let value = word.strip_prefix(name.as_str());
+        value.is_some_and(|value| value.is_empty() || value.starts_with('='))
+    };
+    match arguments.iter().skip(1).position(is_it) {
+        Some(at) => {
+            arguments.remove(at + 1);
+            true
+        }
+        None => false,
     }
 }
 
