@@ -67,7 +67,7 @@ fn an_answer_that_a_limit_cut() {
     and so
     -- stderr
     error: a limit cut the answer
-      hint: `panto -p "go on" --continue` asks for the rest
+      hint: `panto -p "go on" --resume ID` asks for the rest
     "#);
     let result = machine.run(&["-p", "go", "--output", "json"]).result();
     assert_eq!(result["status"], "limit");

@@ -56,6 +56,7 @@ fn json_is_one_object() {
       "stop": "end",
       "text": "It is 42 \u0007.",
       "session_id": "ID",
+      "saved": true,
       "model": "test:model",
       "usage": {
         "input": 30,

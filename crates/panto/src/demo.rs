@@ -70,7 +70,9 @@ fn play(
         let store = place.store()?;
         let agent = builder.create(&store, place.cwd()).await?;
         let id = agent.session_id();
-        let ended = run::drive(agent, PROMPT.to_owned(), true, &place, &signals, output).await;
+        let path = store.path(id);
+        let ask = run::Ask::Prompt(PROMPT.to_owned());
+        let ended = run::drive(agent, ask, Some(store), &place, &signals, output).await;
         Ok(Played {
             // Inside the runtime: a signal must end a write that nobody reads.
             exit: finish(&ended, output),
@@ -78,7 +80,7 @@ fn play(
                 "\nThe conversation is kept in {}\n  \
                  read it again:      panto session show {id}\n  \
                  go on with a model: panto -p \"…\" --resume {id}\n",
-                store.path(id).display()
+                path.display()
             ),
         })
     })

@@ -19,24 +19,25 @@ pub(crate) struct PromptSource<R> {
 }
 
 impl<R: Read> PromptSource<R> {
-    /// Reads the prompt; what a person should know goes to `notes`.
+    /// Reads the prompt, if there is one in either place; what a person should know goes to
+    /// `notes`.
     ///
     /// # Errors
     ///
-    /// Standard input cannot be read, or there is no prompt in either place.
-    pub(crate) fn read(self, notes: &mut impl Write) -> Result<String, Failure> {
+    /// Standard input cannot be read.
+    pub(crate) fn read(self, notes: &mut impl Write) -> Result<Option<String>, Failure> {
         let piped = match self.piped {
             Some(reader) => read_text(reader, notes)?,
             None => String::new(),
         };
-        match (self.argument.trim().is_empty(), piped.trim().is_empty()) {
-            (true, true) => Err(Failure::usage("the prompt is empty").with_hint(
-                "write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt",
-            )),
-            (false, true) => Ok(self.argument),
-            (true, false) => Ok(piped),
-            (false, false) => Ok(join(&self.argument, &piped)),
-        }
+        Ok(
+            match (self.argument.trim().is_empty(), piped.trim().is_empty()) {
+                (true, true) => None,
+                (false, true) => Some(self.argument),
+                (true, false) => Some(piped),
+                (false, false) => Some(join(&self.argument, &piped)),
+            },
+        )
     }
 }
 
@@ -95,7 +96,7 @@ mod tests {
             piped,
         };
         let prompt = match source.read(&mut notes) {
-            Ok(prompt) => prompt,
+            Ok(prompt) => prompt.unwrap_or_else(|| "none".to_owned()),
             Err(failure) => failure.to_run_error().message,
         };
         (prompt, String::from_utf8(notes).unwrap())
@@ -116,8 +117,8 @@ mod tests {
             prompt("ask", Some("data")),
             "ask\n\n<stdin>\ndata\n</stdin>"
         );
-        assert_eq!(prompt(" ", None), "the prompt is empty");
-        assert_eq!(prompt("", Some(" \n")), "the prompt is empty");
+        assert_eq!(prompt(" ", None), "none");
+        assert_eq!(prompt("", Some(" \n")), "none");
     }
 
     #[test]

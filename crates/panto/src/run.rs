@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
-use panto_host::session::SessionHandle;
-use pantograph::session::SessionStore;
-use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
+use panto_host::session::{SessionCommand, SessionHandle};
+use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
-use crate::failure::{self, Exit, Failure};
+use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::PromptSource;
 use crate::protocols;
@@ -89,10 +89,15 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         piped: (!stdin.is_terminal()).then_some(stdin),
     }
     .read(&mut io::stderr())?;
+    let ask = match prompt {
+        Some(prompt) => Ask::Prompt(prompt),
+        None if args.continue_latest || args.resume.is_some() => Ask::GoOn,
+        None => return Err(no_prompt()),
+    };
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
         let ended = match open_agent(builder, &args, &place).await {
-            Ok(agent) => drive(agent, prompt, !args.no_session, &place, &signals, output).await,
+            Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
             Err(failure) => Ended::early(failure),
         };
         signals.turn_is_over();
@@ -101,13 +106,19 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     })
 }
 
+fn no_prompt() -> Failure {
+    Failure::usage("the prompt is empty")
+        .with_hint("write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt")
+}
+
+/// The agent, and where its conversation is kept, if anywhere.
 async fn open_agent(
     builder: AgentBuilder,
     args: &RunArgs,
     place: &Place,
-) -> Result<Agent, Failure> {
+) -> Result<(Agent, Option<FileSystemJsonlStore>), Failure> {
     if args.no_session {
-        return Ok(builder.ephemeral());
+        return Ok((builder.ephemeral(), None));
     }
     let store = place.store()?;
     let id = if let Some(wanted) = &args.resume {
@@ -123,16 +134,24 @@ async fn open_agent(
             .with_hint("leave --continue out to begin one, or name the directory with --cwd")
         })?
     } else {
-        return Ok(builder.create(&store, place.cwd()).await?);
+        return Ok((builder.create(&store, place.cwd()).await?, Some(store)));
     };
-    Ok(builder.open(&store, id).await?)
+    Ok((builder.open(&store, id).await?, Some(store)))
 }
 
-/// Runs one prompt in a session of its own handle, to the end.
+/// What a session is to do.
+pub(crate) enum Ask {
+    /// Answer this.
+    Prompt(String),
+    /// Go on from its last complete message.
+    GoOn,
+}
+
+/// Has a session do one thing, to the end; `store` keeps its conversation, if anything does.
 pub(crate) async fn drive(
     agent: Agent,
-    prompt: String,
-    saved: bool,
+    ask: Ask,
+    store: Option<FileSystemJsonlStore>,
     place: &Place,
     signals: &Signals,
     output: &mut dyn Output,
@@ -140,7 +159,7 @@ pub(crate) async fn drive(
     let model = agent.config().model;
     let info = RunInfo {
         session_id: agent.session_id(),
-        saved,
+        saved: store.is_some(),
         model: model.reference.to_string(),
         reasoning: model.reasoning.clone(),
         cwd: place.cwd().to_owned(),
@@ -154,7 +173,10 @@ pub(crate) async fn drive(
     let mut events = handle.events();
     let begun = output.begin(&info);
     // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
-    let _ = handle.submit(Submission::follow_up(prompt));
+    let _ = match ask {
+        Ask::Prompt(prompt) => handle.submit(Submission::follow_up(prompt)).map(drop),
+        Ask::GoOn => handle.command(SessionCommand::Continue),
+    };
     signals.watch(&handle);
     if begun.is_err() {
         handle.interrupt();
@@ -162,11 +184,16 @@ pub(crate) async fn drive(
     let mut run = headless::follow(&handle, &mut events, output).await;
     run.output_error = begun.err().or(run.output_error);
     handle.close().await;
-    judge(run, &info, signals.turn_is_over())
+    let way_on = match store {
+        None => WayOn::NotKept,
+        Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
+        Some(_) => WayOn::NotSavedYet,
+    };
+    judge(run, &info, way_on, signals.turn_is_over())
 }
 
 /// Decides what a run came to.
-fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
+fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended {
     let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
     let text = run
         .outcome
@@ -176,12 +203,14 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         .outcome
         .as_ref()
         .and_then(|outcome| outcome.error.clone());
+    let saved =
+        matches!(way_on, WayOn::Resume(_)) && !matches!(turn_error, Some(TurnError::Session(_)));
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     let reader_is_gone = run.output_error.as_ref().is_some_and(is_gone);
     let output_error = run.output_error.filter(|error| !is_gone(error));
     let (status, failure, exit) = match (stop, turn_error) {
         (_, Some(error)) => {
-            let failure = failure::of_turn(&error, &info.model);
+            let failure = failure::of_turn(&error, &info.model, way_on);
             let exit = failure.exit;
             (RunStatus::Failed, Some(failure), exit)
         }
@@ -201,8 +230,11 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         },
         (Some(StopReason::Limit), None) => {
             let (_, failure, exit) = failed("limit", "a limit cut the answer");
-            let failure = failure.map(|failure| {
-                failure.with_hint("`panto -p \"go on\" --continue` asks for the rest")
+            let failure = failure.map(|failure| match way_on {
+                WayOn::Resume(id) => failure.with_hint(format!(
+                    "`panto -p \"go on\" --resume {id}` asks for the rest"
+                )),
+                WayOn::NotSavedYet | WayOn::NotKept => failure,
             });
             (RunStatus::Limit, failure, exit)
         }
@@ -221,6 +253,7 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         text: text.unwrap_or_default(),
         error: failure.as_ref().map(Failure::to_run_error),
         session_id: Some(info.session_id),
+        saved,
         model: Some(info.model.clone()),
         usage: run.usage,
         turns: run.turns,

@@ -20,6 +20,8 @@ pub struct RunResult {
     pub error: Option<RunError>,
     /// Names the session; `None` if the run failed before it had one.
     pub session_id: Option<SessionId>,
+    /// Whether the session is on disk with all that was said, so that it can be gone on with.
+    pub saved: bool,
     /// The model reference, if one was chosen.
     pub model: Option<String>,
     /// What the run used.
@@ -41,6 +43,7 @@ impl RunResult {
             text: String::new(),
             error: Some(error),
             session_id: None,
+            saved: false,
             model: None,
             usage: UsageTotal::default(),
             turns: 0,
@@ -86,6 +89,7 @@ struct ResultObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a RunError>,
     session_id: Option<SessionId>,
+    saved: bool,
     model: Option<&'a str>,
     usage: &'a Usage,
     requests: u32,
@@ -104,6 +108,7 @@ pub(super) fn write(writer: &mut impl std::io::Write, result: &RunResult) -> std
         text: &result.text,
         error: result.error.as_ref(),
         session_id: result.session_id,
+        saved: result.saved,
         model: result.model.as_deref(),
         usage: &result.usage.usage,
         requests: result.usage.requests,

@@ -150,6 +150,7 @@ fn play(events: impl IntoIterator<Item = SessionEvent>) -> String {
             hint: None,
         }),
         session_id: Some(session_id),
+        saved: true,
         model: Some("test:model".to_owned()),
         usage: outcome.usage,
         turns: 1,
