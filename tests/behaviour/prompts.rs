@@ -82,3 +82,14 @@ fn the_system_prompt_comes_from_a_file() {
       cause: No such file or directory (os error 2)
     ");
 }
+
+#[test]
+fn a_project_cannot_take_it_away() {
+    let machine = machine("piped");
+    std::fs::create_dir(machine.work().join(".panto")).unwrap();
+    let config = machine.work().join(".panto/config.toml");
+    std::os::unix::fs::symlink("/dev/stdin", config).unwrap();
+    let ran = machine.run_with_input(&["-p"], b"piped\n");
+    insta::assert_snapshot!(ran.stderr, @"warning: ignored the configuration of this untrusted project: could not read the configuration file `ROOT/work/.panto/config.toml`: it is not a regular file");
+    assert_heard(&machine, ran, "piped\n");
+}

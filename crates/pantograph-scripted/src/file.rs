@@ -70,9 +70,17 @@ pub(crate) fn load(path: &Path) -> Result<Script, ScriptError> {
         Some("json") => from_json,
         _ => return Err(ScriptError::UnknownFormat(path.to_owned())),
     };
-    let text =
-        std::fs::read_to_string(path).map_err(|error| ScriptError::Read(path.to_owned(), error))?;
+    let text = read(path).map_err(|error| ScriptError::Read(path.to_owned(), error))?;
     parse(&text, Some(path))
+}
+
+/// The text of a regular file: a pipe or a device may never end.
+fn read(path: &Path) -> io::Result<String> {
+    // Asked before it is opened, since opening a named pipe waits for a writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 pub(crate) fn from_toml(text: &str, path: Option<&Path>) -> Result<Script, ScriptError> {

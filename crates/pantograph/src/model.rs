@@ -67,13 +67,14 @@ impl fmt::Display for ModelRef {
 }
 
 /// A model, ready to be asked: everything about it but the protocol.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Model {
     /// How users name it.
     pub reference: ModelRef,
     /// Its name on the wire.
     pub wire_model: String,
-    /// Where its provider is reached, if the protocol has a place.
+    /// Where its provider is reached, if the protocol has a place. What may be secret in it is
+    /// neither recorded nor shown.
     pub base_url: Option<String>,
     /// The reasoning label in force; the protocol maps it.
     pub reasoning: Option<String>,
@@ -113,12 +114,40 @@ impl Model {
     pub fn origin(&self, style: &str) -> Origin {
         Origin {
             style: style.to_owned(),
-            base_url: self.base_url.clone(),
+            base_url: self.base_url.as_deref().map(without_secrets),
             model: self.wire_model.clone(),
             reference: self.reference.to_string(),
             reasoning: self.reasoning.clone(),
         }
     }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model")
+            .field("reference", &self.reference)
+            .field("wire_model", &self.wire_model)
+            .field("base_url", &self.base_url.as_deref().map(without_secrets))
+            .field("reasoning", &self.reasoning)
+            .field("context_window", &self.context_window)
+            .field("max_output", &self.max_output)
+            .field("price", &self.price)
+            .field("limits", &self.limits)
+            .field("retry", &self.retry)
+            .field("governor", &self.governor)
+            .finish()
+    }
+}
+
+/// A URL without the parts that may hold a key: user information, query and fragment.
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 /// How long the parts of one attempt may take; `None` means for ever.
@@ -164,6 +193,21 @@ mod tests {
             let parsed = ModelRef::parse(text).ok();
             let parts = parsed.as_ref().map(|r| (r.provider(), r.alias()));
             assert_eq!(parts, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_secret_in_a_url_is_neither_recorded_nor_shown() {
+        let mut model = Model::new(ModelRef::parse("a:b").unwrap());
+        for (url, shown) in [
+            ("https://me:secret@host/v1?key=secret", "https://host/v1"),
+            ("https://host?key=secret#secret", "https://host"),
+            ("http://127.0.0.1:8080/v1/@x", "http://127.0.0.1:8080/v1/@x"),
+            ("host/v1", "host/v1"),
+        ] {
+            model.base_url = Some(url.to_owned());
+            assert_eq!(model.origin("style").base_url.as_deref(), Some(shown));
+            assert!(!format!("{model:?}").contains("secret"));
         }
     }
 }

@@ -57,7 +57,11 @@ impl<'a> Document<'a> {
     pub(super) fn problem(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
         let place = self.place(span.start);
         let line = self.text.lines().nth(place.line - 1).unwrap_or_default();
-        let line = without_secret(visible(line).collect());
+        let line = match self.may_be_secret(place.line) {
+            true => without_value(line),
+            false => line.to_owned(),
+        };
+        let line = without_secret(visible(&line).collect());
         let column = (place.column - 1).min(line.len());
         let (line_text, caret) = window(&line, column);
         let left = line_text.chars().count().saturating_sub(caret);
@@ -71,6 +75,46 @@ impl<'a> Document<'a> {
             width: marked.clamp(1, left.max(1)),
         }
     }
+}
+
+impl Document<'_> {
+    /// Whether the values of a line may be secret by where they stand: in a table or a list
+    /// that holds nothing else.
+    ///
+    /// Looks at lines, not at values, since the file may be broken.
+    fn may_be_secret(&self, line: usize) -> bool {
+        let names_secret = |name: &str| {
+            let is_one = |word: &&str| matches!(*word, "headers" | "api_key_command");
+            name.split(['.', '[', ']', '"', '\'', ' ', '\t'])
+                .any(|word| is_one(&word))
+        };
+        let mut table = "";
+        let mut key = "";
+        for line in self.text.lines().take(line) {
+            let line = line.trim_start();
+            if line.starts_with('[') && !line.starts_with("[\"") {
+                (table, key) = (line, "");
+            } else if let Some(name) = key_of(line) {
+                key = name;
+            }
+        }
+        names_secret(table) || names_secret(key)
+    }
+}
+
+/// The key that a line gives a value to.
+fn key_of(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once('=')?;
+    let is_key = |c: char| c.is_alphanumeric() || " \t._-\"'".contains(c);
+    name.chars().all(is_key).then_some(name)
+}
+
+/// The line up to its value; a line that only goes on with one has nothing to show.
+fn without_value(line: &str) -> String {
+    if line.trim_start().starts_with('[') && !line.contains(['"', '\'', '=']) {
+        return line.to_owned();
+    }
+    key_of(line).map_or_else(|| "…".to_owned(), |name| format!("{name}= …"))
 }
 
 /// Text that can neither move a cursor nor turn a line round: one character for each.
@@ -99,8 +143,16 @@ fn window(line: &[char], column: usize) -> (String, usize) {
 
 /// The line up to a value that may be a secret: somebody may have put a key into the file.
 fn without_secret(mut line: Vec<char>) -> Vec<char> {
-    const SECRET: [&str; 5] = ["key", "token", "secret", "password", "authorization"];
-    const NO_SECRET: [&str; 2] = ["api_key_env", "api_key_command"];
+    const SECRET: [&str; 7] = [
+        "key",
+        "token",
+        "secret",
+        "password",
+        "authorization",
+        "headers",
+        "base_url",
+    ];
+    const NO_SECRET: [&str; 1] = ["api_key_env"];
     let mut start = 0;
     for at in 0..line.len() {
         if line[at] != '=' {

@@ -103,6 +103,9 @@ fn scalar(kind: Kind, value: &Spanned<DeValue<'_>>) -> Option<toml::Value> {
     };
     let fits = match kind {
         Kind::Text | Kind::Path => value.as_str().is_some_and(|text| !text.is_empty()),
+        Kind::Url => value
+            .as_str()
+            .is_some_and(|text| !text.is_empty() && !names_a_user(text)),
         Kind::HeaderValue => value
             .as_str()
             .is_some_and(|text| !text.chars().any(|c| c.is_control() && c != '\t')),
@@ -174,6 +177,19 @@ fn near(kind: Kind, value: &DeValue<'_>) -> String {
             let text: String = visible(text).collect();
             did_you_mean(&text, words.iter().copied())
         }
+        (Kind::Url, DeValue::String(text)) if names_a_user(text) => {
+            "; name the key's source with `api_key_env` or `api_key_command`, or send what the \
+             provider wants with `headers`"
+                .to_owned()
+        }
         _ => String::new(),
     }
+}
+
+/// Whether a URL has a part before an `@` that names who asks, as lenient readers see it.
+fn names_a_user(url: &str) -> bool {
+    let rest = url.split_once(':').map_or(url, |(_scheme, rest)| rest);
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let authority = rest.split(['/', '\\', '?', '#']).next();
+    authority.is_some_and(|authority| authority.contains('@'))
 }

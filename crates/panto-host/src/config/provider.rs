@@ -9,8 +9,9 @@ use pantograph::{Price, RetryPolicy, StreamLimits};
 
 use super::sourced::{Source, Sourced};
 
-/// One `[providers.NAME]`.
-#[derive(Debug, Clone)]
+/// One `[providers.NAME]`. The query of its URL, its headers and its key command may hold secrets:
+/// `Debug` leaves them out.
+#[derive(Clone)]
 pub struct Provider {
     /// Its name in model references.
     pub name: String,
@@ -38,6 +39,29 @@ pub struct Provider {
     pub script: Option<Sourced<PathBuf>>,
     /// `[providers.NAME.models.*]` by alias.
     pub models: BTreeMap<String, ModelSettings>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.base_url.as_deref();
+        let url = url.and_then(|url| url.split(['?', '#']).next());
+        let command = self.api_key_command.as_deref();
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("source", &self.source)
+            .field("protocol", &self.protocol)
+            .field("base_url", &url)
+            .field("api_key_env", &self.api_key_env)
+            .field("api_key_command", &command.map(Vec::len))
+            .field("headers", &self.headers)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("request_timeout", &self.request_timeout)
+            .field("max_retries", &self.max_retries)
+            .field("script", &self.script)
+            .field("models", &self.models)
+            .finish()
+    }
 }
 
 impl Provider {

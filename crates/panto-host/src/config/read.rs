@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::document::Document;
 use super::error::ConfigError;
@@ -40,9 +43,16 @@ pub(super) fn read(file: &Path, layer: Layer) -> Result<Option<String>, ConfigEr
 }
 
 fn bytes(file: &Path) -> io::Result<Vec<u8>> {
+    // Opening a named pipe would wait for a writer.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let file = File::options().read(true).custom_flags(flags).open(file)?;
+    // A pipe, a terminal or a device: a project could make panto wait for it, or take what is
+    // somebody else's, such as the prompt on standard input.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let mut bytes = Vec::new();
-    File::open(file)?
-        .take(MOST_BYTES + 1)
-        .read_to_end(&mut bytes)?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -27,6 +27,8 @@ pub struct Setting {
 pub enum Kind {
     /// Text with something in it.
     Text,
+    /// Where something is reached: text without a user name or a password in it.
+    Url,
     /// A header's value: text without control characters.
     HeaderValue,
     /// One of a few words.
@@ -80,10 +82,10 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "providers.*.base_url",
-        kind: Kind::Text,
+        kind: Kind::Url,
         default: "the protocol's",
         example: r#""http://127.0.0.1:8080/v1""#,
-        doc: "Where the provider is reached.",
+        doc: "Where the provider is reached. A key comes from `api_key_env` or `api_key_command`.",
     },
     Setting {
         key: "providers.*.api_key_env",
@@ -177,14 +179,14 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "unknown",
         example: "false",
-        doc: "Whether the model takes attachments.",
+        doc: "Whether the model takes attachments. No effect yet.",
     },
     Setting {
         key: "providers.*.models.*.forced_tool",
         kind: Kind::OneOf(&["yes", "no", "without_thinking"]),
         default: "unknown",
         example: r#""yes""#,
-        doc: "Whether the model can be made to call a tool.",
+        doc: "Whether the model can be made to call a tool. No effect yet.",
     },
     Setting {
         key: "providers.*.models.*.price.input",
@@ -219,7 +221,7 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Texts,
         default: "[]",
         example: r#"["shell"]"#,
-        doc: "The tools that ask before each call.",
+        doc: "The tools that ask before each call. No effect yet.",
     },
     Setting {
         key: "compaction.auto",
@@ -270,6 +272,7 @@ impl Kind {
     pub fn expected(self) -> String {
         let text = match self {
             Kind::Text => "text in quotes",
+            Kind::Url => "a URL in quotes, without a user name or a password",
             Kind::HeaderValue => "text in quotes without control characters",
             Kind::OneOf(words) => return format!("one of {}", quoted(words)),
             Kind::SomeOf(words) => return format!("a list of some of {}", quoted(words)),

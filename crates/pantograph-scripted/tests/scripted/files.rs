@@ -261,6 +261,14 @@ fn a_file_is_read_by_its_extension_and_named_in_errors() {
     insta::assert_snapshot!(said(Script::load(folder.join("none.toml")).unwrap_err()), @r#"
     could not read the script `FOLDER/none.toml`
     "#);
+    let pipe = folder.join("pipe.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let error = Script::load(&pipe).unwrap_err();
+    assert_eq!(
+        pantograph::with_causes(&error).replace(&folder.display().to_string(), "FOLDER"),
+        "could not read the script `FOLDER/pipe.toml`: it is not a regular file"
+    );
     insta::assert_snapshot!(said(Script::load(folder.join("script.yaml")).unwrap_err()), @r#"
     `FOLDER/script.yaml` is neither a `.toml` nor a `.json` file
     "#);

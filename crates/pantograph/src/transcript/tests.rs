@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ids::MessageId;
-use crate::message::Metadata;
+use crate::message::{Metadata, ToolStatus};
 
 fn message(role: Role, blocks: Vec<Block>) -> Arc<Message> {
     let mut metadata = Metadata::new();

@@ -192,24 +192,24 @@ fn values_that_do_not_fit_name_what_was_expected() {
       |               ^^^
     config.toml:2:19: `providers.p.api_key_command` takes a list of texts in quotes: a command and its arguments, not an empty list
       |
-    2 | api_key_command = []
-      |                   ^^
+    2 | api_key_command = …
+      |                   ^
     config.toml:2:19: `providers.p.api_key_command` takes a list of texts in quotes: a command and its arguments, not this text
       |
-    2 | api_key_command = "pass show x"
-      |                   ^^^^^^^^^^^^^
+    2 | api_key_command = …
+      |                   ^
     config.toml:2:1: a provider takes its key from `api_key_env` or from `api_key_command`, not both
       |
-    2 | api_key_command = ["a"]
+    2 | api_key_command = …
       | ^^^^^^^^^^^^^^^
     config.toml:2:22: `providers.p.headers.x-team` takes text in quotes without control characters, not `5`
       |
-    2 | headers = { x-team = 5 }
-      |                      ^
+    2 | headers = …
+      |            ^
     config.toml:2:29: `providers.p.headers.authorization` takes text in quotes without control characters, not this text
       |
-    2 | headers = { authorization = …
-      |                             ^
+    2 | headers = …
+      |            ^
     config.toml:2:18: `providers.p.models.a.context_window` takes a whole number above 0, not `0`
       |
     2 | context_window = 0
@@ -280,7 +280,7 @@ fn files_that_cannot_be_read_say_so() {
     insta::assert_snapshot!(told(vec![b'#'; (4 << 20) + 1]), @"the configuration file `/home/.config/panto/config.toml` is larger than 4 MiB; is it the right file?");
     let desk = Desk::new();
     fs::create_dir_all(desk.path(USER)).unwrap();
-    insta::assert_snapshot!(desk.told(), @"could not read the configuration file `/home/.config/panto/config.toml`: Is a directory (os error 21)");
+    insta::assert_snapshot!(desk.told(), @"could not read the configuration file `/home/.config/panto/config.toml`: it is not a regular file");
     let mut desk = Desk::new().file(USER, "broken");
     desk.explicit = Some(PathBuf::from("mine.toml"));
     insta::assert_snapshot!(desk.told(), @"the configuration file `/project/mine.toml` does not exist; check the path after `--config`");
@@ -333,5 +333,53 @@ fn a_file_cut_or_changed_anywhere_never_panics_and_marks_its_line() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_url_with_a_user_in_it_is_refused() {
+    let all: String = [
+        "https://me:secret@host/v1?key=x",
+        "//secret@host",
+        "me:secret@host",
+        "https:\\\\\\\\secret@host",
+    ]
+    .map(|url| told(format!("[providers.p]\nbase_url = \"{url}\"")) + "\n")
+    .concat();
+    let once = r"/home/.config/panto/config.toml:2:12: `providers.p.base_url` takes a URL in quotes, without a user name or a password, not this text; name the key's source with `api_key_env` or `api_key_command`, or send what the provider wants with `headers`
+  |
+2 | base_url = …
+  |            ^
+";
+    assert_eq!(all, once.repeat(4));
+    assert_eq!(
+        told("[providers.p]\nbase_url = \"http://[::1]:80/@me?a=b@c\""),
+        ""
+    );
+}
+
+#[test]
+fn lines_that_may_hold_a_secret_are_not_shown() {
+    for text in [
+        "[providers.p.headers]\nx-team = \"sk-secret\\q\"",
+        "[providers.p.headers]\nx-team = \"sk-secret\\u0001\"",
+        "[providers.p.headers]\nx-team = \"\"\"\nsk-secret\\q\"\"\"",
+        "[providers.p]\nheaders.x-team = sk-secret",
+        "[providers.p]\nheaders = { x-team = sk-secret }",
+        "[providers]\np = { headers = { x-team = sk-secret } }",
+        "[providers.p]\napi_key_command = [\"echo\", sk-secret]",
+        "[providers.p]\napi_key_command = [\n  \"echo\",\n  \"sk-secret\", 5]",
+        "[providers.p]\napi_key_command = [\n\"echo\",\n[\"sk-secret\"]]",
+        "[providers.p]\napi_key_command = [\"a\", \"sk-secret\"]\napi_key_env = \"A\"",
+        "[providers]\np = { api_key_command = [\"sk-secret\", 5] }",
+        "[providers.p]\nbase_url = \"https://host/?key=sk-secret\\q\"",
+        "[providers.p]\nbase_url = sk-secret",
+    ] {
+        let told = told(text);
+        assert!(
+            told.contains("config.toml:") && told.contains('^'),
+            "{told}"
+        );
+        assert!(!told.contains("sk-secret"), "{text}\n{told}");
     }
 }

@@ -59,3 +59,34 @@ fn what_is_wrong_with_a_trusted_file_is_an_error() {
     let desk = Desk::new().file(LOCAL, "model = 5");
     assert!(matches!(desk.load(), Err(ConfigError::Invalid(_))));
 }
+
+#[test]
+fn only_regular_files_are_read_links_to_them_too() {
+    for (layer, expected) in [
+        (
+            PROJECT,
+            "ignored the configuration of this untrusted project: could not read the configuration file `/project/.panto/config.toml`: it is not a regular file",
+        ),
+        (
+            USER,
+            "could not read the configuration file `/home/.config/panto/config.toml`: it is not a regular file",
+        ),
+    ] {
+        let desk = Desk::untrusted();
+        let file = desk.path(layer);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        assert_eq!(desk.told(), expected);
+
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+        assert_eq!(desk.told(), expected);
+
+        fs::remove_file(&file).unwrap();
+        let desk = desk.file("elsewhere.toml", "model = \"a:b\"");
+        std::os::unix::fs::symlink(desk.path("elsewhere.toml"), &file).unwrap();
+        assert_eq!(desk.told(), "");
+        assert_eq!(desk.config().model.unwrap().value, "a:b");
+    }
+}
