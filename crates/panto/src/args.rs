@@ -41,7 +41,7 @@ Exit codes:
   1    the turn failed, was cut by a limit, or the model answered with nothing
   2    usage or configuration; a session that is unknown, corrupt or in use
   3    the provider refused the credentials
-  130  interrupted (Ctrl+C); 143 if terminated
+  130  interrupted (Ctrl+C); 143 if terminated, 129 if the terminal is gone
 
 Environment:
   PANTO_SESSION_DIR  where sessions lie [${XDG_DATA_HOME:-~/.local/share}/panto/sessions]

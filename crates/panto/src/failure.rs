@@ -18,6 +18,7 @@ pub(crate) enum Exit {
     CredentialsRefused,
     Interrupted,
     Terminated,
+    HungUp,
 }
 
 impl Exit {
@@ -30,6 +31,7 @@ impl Exit {
             // As shells say of a program that a signal ended: 128 and its number.
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
+            Exit::HungUp => 129,
         }
     }
 }

@@ -11,7 +11,7 @@ use pantograph::session::{FileSystemJsonlStore, SessionStore, directory_name};
 
 use crate::args::CommonArgs;
 use crate::failure::{Exit, Failure};
-use crate::streams;
+use crate::{signals, streams};
 
 /// The directory that a command works in, and what follows from it.
 pub(crate) struct Place {
@@ -171,10 +171,15 @@ fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
             builder
         }
     };
-    builder.enable_all().build().map_err(|error| {
+    let runtime = builder.enable_all().build().map_err(|error| {
         let error = anyhow::Error::new(error).context("could not start the runtime");
         Failure::new(Exit::TurnFailed, "internal", error)
-    })
+    })?;
+    {
+        let _inside = runtime.enter();
+        signals::survive_file_limits();
+    }
+    Ok(runtime)
 }
 
 /// What a runtime is for.

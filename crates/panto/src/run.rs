@@ -1,6 +1,7 @@
 //! `panto -p`: one prompt, answered without a screen.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, Turn
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, Workers, wait_for};
-use crate::prompt::PromptSource;
+use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::protocols;
 use crate::signals::Signals;
 use crate::streams;
@@ -45,6 +46,15 @@ impl Ended {
             result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
             exit: failure.exit,
             failure: Some(failure),
+        }
+    }
+
+    /// A signal came before the run had a session.
+    fn interrupted(exit: Exit) -> Self {
+        Self {
+            result: RunResult::cancelled_early(exit.code()),
+            exit,
+            failure: None,
         }
     }
 }
@@ -84,20 +94,22 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         builder = builder.system_prompt(read_system_prompt(file)?);
     }
     let stdin = io::stdin();
-    let prompt = PromptSource {
+    let source = PromptSource {
         argument: args.print.clone().unwrap_or_default(),
         piped: (!stdin.is_terminal()).then_some(stdin),
-    }
-    .read(&mut io::stderr())?;
-    let ask = match prompt {
-        Some(prompt) => Ask::Prompt(prompt),
-        None if args.continue_latest || args.resume.is_some() => Ask::GoOn,
-        None => return Err(no_prompt()),
     };
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let ended = match open_agent(builder, &args, &place).await {
-            Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
+        let prompt = tokio::select! {
+            prompt = source.read() => prompt.and_then(|prompt| to_ask(prompt, &args)).map(Some),
+            _ = signals.first() => Ok(None),
+        };
+        let ended = match prompt {
+            Ok(Some(ask)) => match open_agent(builder, &args, &place).await {
+                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
+                Err(failure) => Ended::early(failure),
+            },
+            Ok(None) => Ended::interrupted(signals.first().await),
             Err(failure) => Ended::early(failure),
         };
         signals.turn_is_over();
@@ -106,9 +118,15 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     })
 }
 
-fn no_prompt() -> Failure {
-    Failure::usage("the prompt is empty")
-        .with_hint("write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt")
+/// What is asked for, with the prompt that was given, if one was.
+fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
+    match prompt {
+        Some(prompt) => Ok(Ask::Prompt(prompt)),
+        None if args.continue_latest || args.resume.is_some() => Ok(Ask::GoOn),
+        None => Err(Failure::usage("the prompt is empty").with_hint(
+            "write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt",
+        )),
+    }
 }
 
 /// The agent, and where its conversation is kept, if anywhere.
@@ -273,10 +291,18 @@ fn failed(kind: &'static str, message: &'static str) -> (RunStatus, Option<Failu
 }
 
 fn read_system_prompt(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| {
-        Failure::new(Exit::Usage, "usage", error).context(format!(
+    let mut text = String::new();
+    let read =
+        File::open(file).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    if text.len() as u64 > MOST_BYTES {
+        let what = format!("the system prompt `{}`", file.display());
+        return Err(too_large(&what, MOST_BYTES));
+    }
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::new(Exit::Usage, "usage", error).context(format!(
             "could not read the system prompt `{}`",
             file.display()
-        ))
-    })
+        ))),
+    }
 }

@@ -38,10 +38,22 @@ impl RunResult {
     /// The result of a run that failed before it had a session.
     pub fn failed_early(error: RunError, exit_code: u8) -> Self {
         Self {
-            status: RunStatus::Failed,
+            error: Some(error),
+            ..Self::early(RunStatus::Failed, exit_code)
+        }
+    }
+
+    /// The result of a run that was interrupted before it had a session.
+    pub fn cancelled_early(exit_code: u8) -> Self {
+        Self::early(RunStatus::Cancelled, exit_code)
+    }
+
+    fn early(status: RunStatus, exit_code: u8) -> Self {
+        Self {
+            status,
             stop: None,
             text: String::new(),
-            error: Some(error),
+            error: None,
             session_id: None,
             saved: false,
             model: None,
