@@ -150,14 +150,48 @@ fn a_corrupt_session_is_named_and_repaired_by_the_doctor() {
 }
 
 #[test]
+fn a_corrupt_session_is_listed_as_such_and_never_passed_over() {
+    let machine = Machine::with_script(COUNTING);
+    machine.run(&["-p", "first"]).answer();
+    let older = machine.only_session();
+    machine.run(&["-p", "second"]).answer();
+    let newer = machine.session_files().remove(1);
+    assert!(!newer.to_str().unwrap().contains(&older));
+    let text = fs::read_to_string(&newer).unwrap();
+    fs::write(&newer, text.replacen("\"message\"", "mess", 1)).unwrap();
+
+    insta::assert_snapshot!(machine.run(&["-p", "third", "--continue"]).shown(), @r"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `ROOT/sessions/+ROOT+work/ID.jsonl`, line 2, column 9: expected value
+      hint: `panto session doctor ID` says what can be saved; the file was not touched
+    ");
+    let listed = machine.run(&["sessions"]);
+    insta::assert_snapshot!(listed.stderr, @"warning: `ROOT/sessions/+ROOT+work/ID.jsonl`, line 2, column 9: expected value; `panto session doctor ID` says what can be saved; the file was not touched");
+    assert!(listed.stdout.contains(&older), "{}", listed.stdout);
+    assert_eq!(listed.answer().lines().count(), 2);
+    let json = machine.run(&["sessions", "--json"]).answer();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_line_that_a_crash_tore_does_no_harm() {
     let machine = Machine::with_script(COUNTING);
     machine.run(&["-p", "first"]).answer();
     let file = machine.session_files().remove(0);
     let mut file = OpenOptions::new().append(true).open(file).unwrap();
     file.write_all(b"{\"type\":\"mess").unwrap();
-    assert_eq!(machine.run(&["-p", "second", "--continue"]).answer(), "2\n");
-    assert_eq!(machine.run(&["-p", "third", "--continue"]).answer(), "3\n");
+    let warning = "warning: the last record of session `ID` was cut off, probably by a crash; its 13 bytes are left out\n";
+    let shown = machine.run(&["session", "show", &machine.only_session()]);
+    assert_eq!(shown.stderr, warning);
+    let second = machine.run(&["-p", "second", "--continue"]);
+    assert_eq!(second.stderr, warning);
+    assert_eq!(second.answer(), "2\n");
+    let third = machine.run(&["-p", "third", "--continue"]);
+    assert_eq!(third.stderr, "");
+    assert_eq!(third.answer(), "3\n");
 }
 
 // Elsewhere the system does not say which process it is.

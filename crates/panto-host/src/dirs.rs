@@ -5,6 +5,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use pantograph::session::directory_name;
+
 /// What panto reads of its process, as a plain value.
 ///
 /// The program makes one at start; tests write theirs by hand. Nothing else in this crate looks
@@ -150,16 +152,10 @@ impl Dirs {
 
     /// Where the sessions of the working directory `cwd` lie.
     ///
-    /// `directory_name` makes one file name of a path (`pantograph::session::directory_name`).
-    ///
     /// # Errors
     ///
     /// As [`Dirs::session_base`].
-    pub fn session_directory(
-        &self,
-        cwd: &Path,
-        directory_name: impl Fn(&Path) -> String,
-    ) -> Result<PathBuf, NoHome> {
+    pub fn session_directory(&self, cwd: &Path) -> Result<PathBuf, NoHome> {
         Ok(self.session_base()?.join(directory_name(cwd)))
     }
 }
@@ -275,10 +271,8 @@ mod tests {
     #[test]
     fn sessions_of_a_directory_lie_below_the_base() {
         let dirs = Dirs::new(&environment(&[("PANTO_SESSION_DIR", "/s")]));
-        let directory = dirs.session_directory(Path::new("/a/b"), |path| {
-            path.to_string_lossy().replace('/', "-")
-        });
-        assert_eq!(directory, Ok(PathBuf::from("/s/-a-b")));
+        let directory = dirs.session_directory(Path::new("/a/b"));
+        assert_eq!(directory, Ok(PathBuf::from("/s/+a+b")));
     }
 
     #[test]

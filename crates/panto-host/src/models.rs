@@ -85,11 +85,6 @@ impl Models {
         }
     }
 
-    /// The configuration that the models are from.
-    pub fn config(&self) -> &Arc<Config> {
-        &self.config
-    }
-
     /// Finds what a person chose.
     ///
     /// A model that its provider does not list is taken with [`UNLISTED_CONTEXT_WINDOW`] and

@@ -105,6 +105,15 @@ impl Failure {
         writer.write_all(text.as_bytes())
     }
 
+    /// The error with its causes and the hint on one line, for a warning.
+    pub(crate) fn to_line(&self) -> String {
+        let error = with_causes(self.error.as_ref());
+        match &self.hint {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error,
+        }
+    }
+
     /// The same for programs.
     pub(crate) fn to_run_error(&self) -> RunError {
         RunError {

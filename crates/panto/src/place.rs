@@ -7,7 +7,7 @@ use std::sync::Arc;
 use panto_host::config::{Config, LoadConfig};
 use panto_host::dirs::{Dirs, Environment, project_root};
 use pantograph::SessionId;
-use pantograph::session::{FileSystemJsonlStore, SessionStore, directory_name};
+use pantograph::session::{FileSystemJsonlStore, SessionStore};
 
 use crate::args::CommonArgs;
 use crate::failure::{Exit, Failure};
@@ -82,7 +82,7 @@ impl Place {
     /// As [`Place::store`].
     pub(crate) fn session_directory(&self) -> Result<PathBuf, Failure> {
         self.dirs
-            .session_directory(self.dirs.cwd(), directory_name)
+            .session_directory(self.dirs.cwd())
             .map_err(Failure::config)
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
-use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
@@ -16,6 +16,7 @@ use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::protocols;
+use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
 
@@ -154,7 +155,9 @@ async fn open_agent(
     } else {
         return Ok((builder.create(&store, place.cwd()).await?, Some(store)));
     };
-    Ok((builder.open(&store, id).await?, Some(store)))
+    let OpenSession { session, tree } = store.open(id).await?;
+    warn_if_torn(&tree);
+    Ok((builder.build(session, tree.conversation()), Some(store)))
 }
 
 /// What a session is to do.

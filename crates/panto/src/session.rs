@@ -3,7 +3,7 @@
 mod doctor;
 mod export;
 
-use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::session::{FileSystemJsonlStore, SessionStore, SessionTree};
 use pantograph::{SessionId, transcript};
 
 use crate::args::{CommonArgs, SessionCommand};
@@ -29,7 +29,7 @@ pub(crate) fn run(command: SessionCommand, common: &CommonArgs) -> Result<(), Fa
 }
 
 async fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure> {
-    let tree = store.load(id).await?;
+    let tree = load(store, id).await?;
     let header = tree.header();
     let text = format!(
         "session {}\nin {}, begun {} UTC\n\n{}",
@@ -39,4 +39,22 @@ async fn show(store: &FileSystemJsonlStore, id: SessionId) -> Result<(), Failure
         transcript(&tree.branch()),
     );
     streams::print_text(&text)
+}
+
+/// Loads a session, and says if its last record is not whole.
+async fn load(store: &FileSystemJsonlStore, id: SessionId) -> Result<SessionTree, Failure> {
+    let tree = store.load(id).await?;
+    warn_if_torn(&tree);
+    Ok(tree)
+}
+
+/// Tells people that a crash cut the last record of a session off.
+pub(crate) fn warn_if_torn(tree: &SessionTree) {
+    if tree.torn_bytes() > 0 {
+        streams::warn(format!(
+            "the last record of session `{}` was cut off, probably by a crash; its {} bytes are left out",
+            tree.header().id,
+            tree.torn_bytes()
+        ));
+    }
 }

@@ -1,7 +1,7 @@
 //! `panto sessions`: what was talked about in a directory.
 
 use panto_host::headless::sanitize_line;
-use pantograph::session::{SessionInfo, SessionStore};
+use pantograph::session::{SessionInfo, Survey};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, SessionsArgs};
@@ -18,17 +18,20 @@ const PROMPT_WIDTH: usize = 60;
 pub(crate) fn list(args: &SessionsArgs, common: &CommonArgs) -> Result<(), Failure> {
     let place = Place::find(common)?;
     let store = place.store()?;
+    let Survey {
+        mut sessions,
+        unreadable,
+    } = wait_for(Workers::None, async { Ok(store.survey().await?) })?;
+    for (_, error) in unreadable {
+        streams::warn(Failure::from(error).to_line());
+    }
+    let is_empty = sessions.is_empty();
     let limit = args.limit.or((!args.json).then_some(SCREENFUL));
-    let sessions = wait_for(Workers::None, async {
-        Ok(match limit {
-            Some(limit) => store.list_bounded(limit).await?,
-            None => store.list().await?,
-        })
-    })?;
+    sessions.truncate(limit.unwrap_or(usize::MAX));
     if args.json {
         return streams::print_json(&sessions.iter().map(object).collect::<Vec<_>>());
     }
-    if sessions.is_empty() {
+    if is_empty {
         let here = place.cwd().display().to_string();
         return streams::print_text(&format!("no sessions of {here} yet\n"));
     }

@@ -20,6 +20,8 @@ pub struct Attachment {
 enum Source {
     Memory(Bytes),
     File(PathBuf),
+    /// Beside a session, where only a regular file counts.
+    Stored(PathBuf),
 }
 
 impl Attachment {
@@ -41,34 +43,44 @@ impl Attachment {
         }
     }
 
+    /// An attachment that a session store keeps at `path`: neither the file nor the directory
+    /// that it lies in may be a link.
+    pub(crate) fn stored(media_type: impl Into<String>, path: PathBuf) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: Source::Stored(path),
+        }
+    }
+
     /// The file that holds the bytes, if they are not in memory.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
             Source::Memory(_) => None,
-            Source::File(path) => Some(path),
+            Source::File(path) | Source::Stored(path) => Some(path),
         }
     }
 
     /// The same with its bytes in memory, or a text that stands in for it: its file cannot be
     /// read, or it is too large.
     pub(crate) async fn load(self) -> Result<Self, String> {
-        let loaded = match self.source {
-            Source::Memory(_) => Ok(self),
-            Source::File(path) => {
-                let media_type = self.media_type;
+        let loaded = match self.path() {
+            None => self,
+            Some(path) => {
                 let read = tokio::task::spawn_blocking({
-                    let path = path.clone();
-                    move || std::fs::read(path)
+                    let unread = self.clone();
+                    move || unread.bytes()
                 });
-                match read.await.map_err(io::Error::other).flatten() {
-                    Ok(data) => Ok(Self::new(media_type, data)),
-                    Err(error) => Err(format!(
-                        "[attachment {media_type} left out: could not read `{}`: {error}]",
+                let data = read.await.map_err(io::Error::other).flatten();
+                let data = data.map_err(|error| {
+                    format!(
+                        "[attachment {} left out: could not read `{}`: {error}]",
+                        self.media_type,
                         path.display()
-                    )),
-                }
+                    )
+                })?;
+                Self::new(self.media_type, data)
             }
-        }?;
+        };
         match &loaded.source {
             Source::Memory(data) if data.len() > MAX_BYTES => Err(format!(
                 "[attachment {} left out: {} bytes are more than the {MAX_BYTES} allowed]",
@@ -83,11 +95,12 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// The file can no longer be read.
+    /// The file can no longer be read, or a link stands in the place of one that a session keeps.
     pub fn bytes(&self) -> io::Result<Bytes> {
         match &self.source {
             Source::Memory(data) => Ok(data.clone()),
             Source::File(path) => std::fs::read(path).map(Bytes::from),
+            Source::Stored(path) => crate::session::read_stored(path).map(Bytes::from),
         }
     }
 }

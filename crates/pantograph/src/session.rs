@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use crate::ids::SessionId;
 use crate::message::{Message, Metadata, Role};
 
-pub use jsonl::{FileSystemJsonlStore, directory_name, doctor};
+pub(crate) use jsonl::read_stored;
+pub use jsonl::{FileSystemJsonlStore, Survey, directory_name, doctor};
 pub use null::NullStore;
 pub use record::{Compaction, Header, Record};
 pub use tree::SessionTree;
@@ -85,7 +86,8 @@ pub trait SessionStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::list`].
+    /// As [`SessionStore::list`], and if that session cannot be read: an older one is not what
+    /// was asked for.
     async fn latest(&self) -> Result<Option<SessionId>, SessionError>;
 }
 
@@ -104,7 +106,9 @@ pub trait Session: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The records could not be made durable; the file holds no part of them.
+    /// [`SessionError::Refused`]: one of the records can never be stored. None of them is taken,
+    /// and the session goes on without them. Otherwise the records could not be made durable yet;
+    /// the file holds no part of them.
     async fn append(&mut self, records: Vec<Record>) -> Result<(), SessionError>;
 }
 

@@ -5,6 +5,8 @@
 mod content;
 #[path = "sessions/damage.rs"]
 mod damage;
+#[path = "sessions/doctor.rs"]
+mod doctor;
 #[path = "sessions/listing.rs"]
 mod listing;
 #[path = "sessions/locks.rs"]

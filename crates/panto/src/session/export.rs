@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use pantograph::session::{FileSystemJsonlStore, SessionStore, SessionTree};
+use pantograph::session::{FileSystemJsonlStore, SessionTree};
 use pantograph::{Block, Message, Role, SessionId, ToolContent};
 use serde_json::{Value, json};
 
+use super::load;
 use crate::args::ExportFormat;
 use crate::failure::{Exit, Failure};
 use crate::streams;
@@ -16,8 +17,8 @@ pub(super) async fn export(
     format: ExportFormat,
 ) -> Result<(), Failure> {
     match format {
-        ExportFormat::Md => streams::print_text(&markdown(&store.load(id).await?)),
-        ExportFormat::Json => streams::print_json(&object(&store.load(id).await?)),
+        ExportFormat::Md => streams::print_text(&markdown(&load(store, id).await?)),
+        ExportFormat::Json => streams::print_json(&object(&load(store, id).await?)),
         ExportFormat::Jsonl => {
             let path = store.path(id);
             let bytes = fs::read(&path).map_err(|error| {

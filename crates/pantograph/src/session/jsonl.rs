@@ -34,7 +34,9 @@ use super::{
 use crate::ids::SessionId;
 use crate::message::Message;
 
+pub(crate) use attachments::read as read_stored;
 pub use directory::directory_name;
+pub use list::Survey;
 
 /// A directory of sessions, each a file `<id>.jsonl`.
 ///
@@ -75,6 +77,18 @@ impl FileSystemJsonlStore {
     /// The file of a session, whether it is there or not.
     pub fn path(&self, id: SessionId) -> PathBuf {
         self.places(id).path
+    }
+
+    /// Describes every session that can be read, and says why the others cannot.
+    ///
+    /// As in a listing, a session whose ends are well counts as one that can be read.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::list`].
+    pub async fn survey(&self) -> Result<Survey, SessionError> {
+        let directory = self.directory.clone();
+        blocking(move || list::survey(&directory)).await
     }
 
     fn places(&self, id: SessionId) -> Places {
@@ -133,15 +147,14 @@ impl SessionStore for FileSystemJsonlStore {
     }
 
     async fn list(&self) -> Result<Vec<SessionInfo>, SessionError> {
-        let directory = self.directory.clone();
-        blocking(move || list::list(&directory, usize::MAX)).await
+        Ok(self.survey().await?.logged())
     }
 
     /// The order is that of [`SessionInfo::modified`], as in [`SessionStore::list`]: the time on
     /// the last record, which copying a file does not change.
     async fn list_bounded(&self, limit: usize) -> Result<Vec<SessionInfo>, SessionError> {
         let directory = self.directory.clone();
-        blocking(move || list::list(&directory, limit)).await
+        blocking(move || list::list_bounded(&directory, limit)).await
     }
 
     async fn resolve(&self, id_or_prefix: &str) -> Result<SessionId, SessionError> {
@@ -150,10 +163,11 @@ impl SessionStore for FileSystemJsonlStore {
         blocking(move || lookup::resolve(&directory, &wanted)).await
     }
 
-    /// The first of [`SessionStore::list_bounded`].
+    /// The first of [`SessionStore::list_bounded`]; but its error, if the file of a session that
+    /// cannot be read was modified later than that one's.
     async fn latest(&self) -> Result<Option<SessionId>, SessionError> {
-        let infos = self.list_bounded(1).await?;
-        Ok(infos.first().map(|info| info.id))
+        let directory = self.directory.clone();
+        blocking(move || list::latest(&directory)).await
     }
 }
 

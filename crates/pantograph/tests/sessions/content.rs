@@ -224,6 +224,55 @@ async fn a_large_attachment_is_stored_once_beside_the_session() {
 }
 
 #[tokio::test]
+async fn an_unreadable_attachment_is_refused_and_the_session_goes_on() {
+    let (directory, store) = store();
+    let mut session = session(&store, 1, 1).await;
+    let missing = Attachment::from_file("image/png", directory.path().join("gone.png"));
+    let mut shown = message("t", Some("a0"), Role::Tool, "");
+    shown.blocks = vec![Block::ToolResult(ToolResult {
+        call: "call".into(),
+        status: ToolStatus::Ok,
+        content: vec![ToolContent::Attachment(missing.clone())],
+    })];
+    let mut asked = message("x", Some("a0"), Role::User, "");
+    asked.blocks.push(Block::Attachment(missing));
+    for refused in [shown, asked] {
+        let before = record("before", Some("a0"), Role::User, "not taken either");
+        let error = session
+            .append(vec![before, Record::Message(refused)])
+            .await
+            .unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(crate::support::text(&error, directory.path()), @"the session store refuses this: could not read the attachment `DIR/gone.png`: No such file or directory (os error 2)");
+        }
+    }
+    session.append(exchange(1)).await.unwrap();
+    assert_eq!(branch(&store, 1).await, "u0 a0 u1 a1");
+}
+
+#[tokio::test]
+async fn what_an_attachment_holds_is_taken_with_its_record() {
+    let (directory, store) = store();
+    let file = directory.path().join("small.png");
+    std::fs::write(&file, "pixels").unwrap();
+    let mut session = store.create(header(1)).await.unwrap();
+    let mut asked = message("u", None, Role::User, "");
+    asked.blocks = vec![Block::Attachment(Attachment::from_file("image/png", &file))];
+    session.append(vec![Record::Message(asked)]).await.unwrap();
+    // Nothing is on disk yet, and the file need not stay.
+    std::fs::remove_file(&file).unwrap();
+    session
+        .append(vec![record("a", Some("u"), Role::Assistant, "seen")])
+        .await
+        .unwrap();
+    let Block::Attachment(stored) = store.load(id(1)).await.unwrap().branch()[0].blocks[0].clone()
+    else {
+        panic!("expected an attachment");
+    };
+    assert_eq!(&*stored.bytes().unwrap(), b"pixels");
+}
+
+#[tokio::test]
 async fn an_attachment_never_leads_out_of_its_directory() {
     let (directory, store) = store();
     drop(session(&store, 1, 1).await);
@@ -234,6 +283,57 @@ async fn an_attachment_never_leads_out_of_its_directory() {
     std::fs::write(&path, text).unwrap();
     let error = store.load(id(1)).await.unwrap_err();
     insta::assert_snapshot!(crate::support::text(&error, directory.path()), @"`DIR/sessions/0198c0de-0000-7000-8000-000000000001.jsonl`, line 4, column 1: an attachment's file must be named by its SHA-256, not `../../x`");
+}
+
+#[tokio::test]
+async fn a_stored_attachment_is_never_read_or_written_through_a_link() {
+    let (directory, store) = store();
+    let large = Attachment::new("image/png", vec![1; 100_000]);
+    let mut asked = message("u", None, Role::User, "");
+    asked.blocks = vec![Block::Attachment(large.clone())];
+    let mut session = store.create(header(1)).await.unwrap();
+    session
+        .append(vec![
+            Record::Message(asked.clone()),
+            record("a", Some("u"), Role::Assistant, "seen"),
+        ])
+        .await
+        .unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    let Block::Attachment(stored) = &tree.branch()[0].blocks[0] else {
+        panic!("expected an attachment");
+    };
+    let path = stored.path().unwrap();
+    let files = path.parent().unwrap();
+    let elsewhere = directory.path().join("elsewhere");
+    std::fs::rename(files, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, files).unwrap();
+    let by_directory = stored.bytes().unwrap_err();
+    asked.id = MessageId::new("v");
+    let written = session
+        .append(vec![Record::Message(asked)])
+        .await
+        .unwrap_err();
+    insta::assert_snapshot!(
+        crate::support::text(&written, directory.path()).replace(path.file_name().unwrap().to_str().unwrap(), "NAME"),
+        @"could not write the attachment `DIR/sessions/0198c0de-0000-7000-8000-000000000001.files/NAME`: a link stands in the place of its directory");
+    std::fs::remove_file(files).unwrap();
+    std::fs::rename(&elsewhere, files).unwrap();
+    session.append(vec![]).await.unwrap();
+    assert_eq!(stored.bytes().unwrap(), large.bytes().unwrap());
+
+    std::fs::rename(path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, path).unwrap();
+    let by_file = stored.bytes().unwrap_err();
+    std::fs::remove_file(path).unwrap();
+    std::fs::create_dir(path).unwrap();
+    let no_file = stored.bytes().unwrap_err();
+    let errors = [by_directory, by_file, no_file].map(|error| error.to_string());
+    insta::assert_snapshot!(errors.join("\n"), @"
+    a link stands in its place
+    a link stands in its place
+    it is no regular file
+    ");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use pantograph::MessageId;
-use pantograph::session::{Header, LoadOptions, Record, SessionStore};
+use pantograph::session::{Header, LoadOptions, Record, SessionError, SessionStore};
 
 use crate::support::*;
 
@@ -181,8 +181,8 @@ async fn a_store_without_a_directory_is_empty() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_read_is_left_out_of_the_list() {
-    let (_directory, store) = store();
+async fn a_session_that_cannot_be_read_is_left_out_of_the_list_and_named_by_a_survey() {
+    let (directory, store) = store();
     drop(session(&store, 1, 1).await);
     std::fs::write(store.path(id(2)), "garbage\n").unwrap();
     std::fs::write(store.path(id(3)), "").unwrap();
@@ -194,9 +194,42 @@ async fn a_session_that_cannot_be_read_is_left_out_of_the_list() {
         [id(1)]
     );
     assert_eq!(store.list_bounded(2).await.unwrap(), infos);
+    assert_eq!(infos[0].last_user_message.as_deref(), Some("question 0"));
+    let survey = store.survey().await.unwrap();
+    assert_eq!(survey.sessions, infos);
+    let unreadable: Vec<String> = survey
+        .unreadable
+        .iter()
+        .map(|(id, error)| format!("{id}: {}", text(error, directory.path())))
+        .collect();
+    insta::assert_snapshot!(unreadable.join("\n"), @"
+    0198c0de-0000-7000-8000-000000000002: `DIR/sessions/0198c0de-0000-7000-8000-000000000002.jsonl`, line 1, column 1: expected value
+    0198c0de-0000-7000-8000-000000000003: `DIR/sessions/0198c0de-0000-7000-8000-000000000003.jsonl`, line 1, column 1: the file is empty
+    0198c0de-0000-7000-8000-000000000004: `DIR/sessions/0198c0de-0000-7000-8000-000000000004.jsonl` has format version 2, and only versions up to 1 are known here; use the panto that wrote it, or a newer one
+    ");
+}
+
+#[tokio::test]
+async fn an_older_session_does_not_stand_in_for_the_latest() {
+    let (_directory, store) = store();
+    let touch = |n, seconds| {
+        let file = std::fs::File::options()
+            .append(true)
+            .open(store.path(id(n)))
+            .unwrap();
+        let since = std::time::Duration::from_secs(seconds);
+        file.set_modified(std::time::UNIX_EPOCH + since).unwrap();
+    };
+    drop(session(&store, 1, 1).await);
+    std::fs::write(store.path(id(2)), "garbage\n").unwrap();
+    touch(1, 5);
+    touch(2, 6);
+    assert!(matches!(
+        store.latest().await,
+        Err(SessionError::Corrupt { path, .. }) if path == store.path(id(2))
+    ));
+    touch(1, 7);
     assert_eq!(store.latest().await.unwrap(), Some(id(1)));
-    assert_eq!(
-        store.list().await.unwrap()[0].last_user_message.as_deref(),
-        Some("question 0")
-    );
+    std::fs::remove_file(store.path(id(1))).unwrap();
+    store.latest().await.unwrap_err();
 }

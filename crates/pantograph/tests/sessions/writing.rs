@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use pantograph::Role;
-use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::session::{FileSystemJsonlStore, Record, SessionStore};
+use pantograph::{Attachment, Block, Role};
 
 use crate::support::*;
 
@@ -175,34 +175,42 @@ async fn fill(store: FileSystemJsonlStore) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hundred_appends_at_once_keep_one_record_a_line() {
+async fn a_hundred_appends_at_once_keep_their_order_and_one_record_a_line() {
     let (_directory, store) = store();
-    let mut appends = tokio::task::JoinSet::new();
+    let mut sessions = tokio::task::JoinSet::new();
     for n in 0..10 {
         let store = store.clone();
-        appends.spawn(async move {
-            let session = session(&store, n, 1).await;
-            let session = std::sync::Arc::new(tokio::sync::Mutex::new(session));
-            let mut appends = tokio::task::JoinSet::new();
+        sessions.spawn(async move {
+            let mut session = session(&store, n, 1).await;
+            let mut parent = "a0".to_owned();
             for k in 0..10 {
-                let session = session.clone();
-                appends.spawn(async move {
-                    let text = format!("{k}\n").repeat(3_000);
-                    let record = record(&format!("m{k}"), Some("a0"), Role::User, &text);
-                    session.lock().await.append(vec![record]).await.unwrap();
-                });
+                let text = format!("{k}\n").repeat(3_000);
+                let id = format!("m{k}");
+                let mut appended = message(&id, Some(&parent), Role::User, &text);
+                if k == 5 {
+                    // What is refused is left out, and nothing else.
+                    let gone = Attachment::from_file("image/png", "/nowhere/gone.png");
+                    appended.blocks.push(Block::Attachment(gone));
+                } else {
+                    parent = id;
+                }
+                let mut append = session.append(vec![Record::Message(appended)]);
+                // Dropped as soon as it is under way, so that all ten are under way at once.
+                let waker = std::task::Waker::noop();
+                let mut context = std::task::Context::from_waker(waker);
+                let _ = append.as_mut().poll(&mut context);
             }
-            appends.join_all().await;
+            session.append(vec![]).await.unwrap();
         });
     }
-    appends.join_all().await;
+    sessions.join_all().await;
     for n in 0..10 {
         let text = std::fs::read_to_string(store.path(id(n))).unwrap();
-        assert_eq!(text.lines().count(), 1 + 2 + 10);
+        assert_eq!(text.lines().count(), 1 + 2 + 9);
         assert!(
             text.lines()
                 .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
         );
-        assert_eq!(store.load(id(n)).await.unwrap().messages().count(), 12);
+        assert_eq!(branch(&store, n).await, "u0 a0 m0 m1 m2 m3 m4 m6 m7 m8 m9");
     }
 }

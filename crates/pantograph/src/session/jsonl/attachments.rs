@@ -1,6 +1,6 @@
 //! Attachments that are too large for a line lie beside the session, each once.
 
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -9,10 +9,81 @@ use sha2::{Digest, Sha256};
 use super::directory::hex;
 use super::disk::{self, io_error};
 use crate::attachment::Attachment;
-use crate::session::SessionError;
+use crate::message::{Block, ToolContent};
+use crate::session::{Record, SessionError};
 
 /// Attachments up to this size stand in the line itself.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// Reads what a record's attachments refer to, so that storing them can fail for the store's
+/// reasons alone. What lies in `directory` already is stored by its name.
+///
+/// # Errors
+///
+/// [`SessionError::Refused`] if one cannot be read.
+pub(super) fn resolve(record: &mut Record, directory: &Path) -> Result<(), SessionError> {
+    let Record::Message(message) = record else {
+        return Ok(());
+    };
+    for block in &mut message.blocks {
+        match block {
+            Block::Attachment(attachment) => load(attachment, directory)?,
+            Block::ToolResult(result) => {
+                for part in &mut result.content {
+                    if let ToolContent::Attachment(attachment) = part {
+                        load(attachment, directory)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The attachments of a record.
+pub(super) fn of(record: &Record) -> Vec<&Attachment> {
+    let Record::Message(message) = record else {
+        return Vec::new();
+    };
+    let mut attachments = Vec::new();
+    for block in &message.blocks {
+        match block {
+            Block::Attachment(attachment) => attachments.push(attachment),
+            Block::ToolResult(result) => {
+                attachments.extend(result.content.iter().filter_map(|part| match part {
+                    ToolContent::Attachment(attachment) => Some(attachment),
+                    ToolContent::Text(_) => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    attachments
+}
+
+fn load(attachment: &mut Attachment, directory: &Path) -> Result<(), SessionError> {
+    let Some(path) = attachment.path() else {
+        return Ok(());
+    };
+    if stored_name(path, directory).is_some() {
+        return Ok(());
+    }
+    let data = attachment.bytes().map_err(|error| SessionError::Refused {
+        reason: format!(
+            "could not read the attachment `{}`: {error}",
+            path.display()
+        ),
+    })?;
+    *attachment = Attachment::new(std::mem::take(&mut attachment.media_type), data);
+    Ok(())
+}
+
+/// The name of a file that this session holds already.
+fn stored_name<'a>(path: &'a Path, directory: &Path) -> Option<&'a str> {
+    let name = path.file_name()?.to_str()?;
+    (path.parent() == Some(directory) && is_name(name)).then_some(name)
+}
 
 /// Where an attachment's bytes went.
 pub(super) enum Stored {
@@ -42,10 +113,11 @@ impl Attachments {
         }
     }
 
-    /// Stores an attachment if it is large and not there yet.
+    /// Stores an attachment, which [`resolve`] has read, if it is large and not there yet.
     pub(super) fn store(&mut self, attachment: &Attachment) -> Result<Stored, SessionError> {
-        if let Some(name) = self.name_of(attachment.path()) {
-            return Ok(Stored::File(name));
+        let stored = attachment.path();
+        if let Some(name) = stored.and_then(|path| stored_name(path, &self.directory)) {
+            return Ok(Stored::File(name.to_owned()));
         }
         let data = attachment.bytes().map_err(|source| SessionError::Io {
             action: "read the attachment",
@@ -67,11 +139,7 @@ impl Attachments {
         if !self.names_files {
             return Ok(());
         }
-        disk::sync_directory(&self.directory)?;
-        match self.directory.parent() {
-            Some(parent) if self.made_directory => disk::sync_directory(parent),
-            _ => Ok(()),
-        }
+        disk::sync_directory(&self.directory)
     }
 
     /// Removes what this append stored, for its lines were not written.
@@ -84,21 +152,18 @@ impl Attachments {
         }
     }
 
-    /// The name of a file that this session holds already.
-    fn name_of(&self, path: Option<&Path>) -> Option<String> {
-        let path = path?;
-        let name = path.file_name()?.to_str()?;
-        let ours = path.parent() == Some(&self.directory) && is_name(name);
-        ours.then(|| name.to_owned())
-    }
-
     fn write(&mut self, name: &str, data: &[u8]) -> Result<(), SessionError> {
         let path = self.directory.join(name);
+        self.made_directory |= disk::create_directory(&self.directory)?;
+        let is_own = std::fs::symlink_metadata(&self.directory).is_ok_and(|own| own.is_dir());
+        if !is_own {
+            let source = io::Error::other("a link stands in the place of its directory");
+            return Err(io_error("write the attachment", &path, source));
+        }
         let stored = std::fs::symlink_metadata(&path);
         if stored.is_ok_and(|stored| stored.is_file() && stored.len() == data.len() as u64) {
             return Ok(());
         }
-        self.made_directory |= disk::create_directory(&self.directory)?;
         let temporary = self
             .directory
             .join(format!(".{name}.{}.tmp", std::process::id()));
@@ -115,6 +180,14 @@ impl Attachments {
         self.written.push(path);
         Ok(())
     }
+}
+
+/// Reads a stored attachment. Links are not followed: whoever can write a link beside a session
+/// must not decide what is sent to a model.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    disk::open_beside(path)?.read_to_end(&mut data)?;
+    Ok(data)
 }
 
 /// Whether `name` is one that [`Attachments`] gives, and so safe to make a path of.

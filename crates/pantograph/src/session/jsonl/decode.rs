@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;
 
 use super::attachments;
@@ -121,11 +121,6 @@ pub(super) fn record(line: &[u8], context: &Context<'_>) -> Result<Option<Record
     }
     let parsed: Line<'_, &RawValue> = serde_json::from_slice(line)?;
     build(parsed, context, |raw| lenient_block(raw, line, context))
-}
-
-/// Whether a line is JSON at all. One that is not, at the end of a file, was cut off.
-pub(super) fn is_json(line: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 /// Whether records of this type mean something.
@@ -469,10 +464,9 @@ fn attachment(
                 "an attachment's data is not base64: {error}"
             ))),
         },
-        (None, Some(file)) if attachments::is_name(&file.0) => Ok(Attachment::from_file(
-            media_type,
-            context.files.join(&*file.0),
-        )),
+        (None, Some(file)) if attachments::is_name(&file.0) => {
+            Ok(Attachment::stored(media_type, context.files.join(&*file.0)))
+        }
         (None, Some(file)) => Err(Fault::new(format!(
             "an attachment's file must be named by its SHA-256, not `{}`",
             file.0

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::session::SessionError;
@@ -19,9 +19,14 @@ pub(super) fn io_error(action: &'static str, path: &Path, source: io::Error) -> 
     }
 }
 
-/// Makes a directory, and those above it, for the user alone. Says whether it had to.
+/// Makes a directory, and those above it, for the user alone, and its name durable. Says whether
+/// it had to make it.
 pub(super) fn create_directory(path: &Path) -> Result<bool, SessionError> {
     if path.is_dir() {
+        // A process that was killed may have made it and not come to syncing its name.
+        if let Some(parent) = path.parent() {
+            sync_above(parent)?;
+        }
         return Ok(false);
     }
     let existing = path.ancestors().find(|ancestor| ancestor.is_dir());
@@ -80,6 +85,27 @@ pub(super) fn open_file(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
+/// Opens a regular file to read it, where the directory that it lies in is no link either.
+pub(super) fn open_beside(path: &Path) -> io::Result<File> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(CWD, directory, flags | OFlags::DIRECTORY, Mode::empty());
+    let file = directory
+        .and_then(|open| rustix::fs::openat(open, name, flags | OFlags::NONBLOCK, Mode::empty()))
+        .map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => io::Error::other("a link stands in its place"),
+            other => other.into(),
+        })?;
+    let file = File::from(file);
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
+}
+
 /// What a file is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
@@ -114,6 +140,19 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), SessionError> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) => Err(io_error("sync the directory", path, error)),
         Ok(()) => Ok(()),
+    }
+}
+
+/// As [`sync_directory`], for one that may be somebody else's: what this user may not read, no
+/// process of this user made names in.
+fn sync_above(path: &Path) -> Result<(), SessionError> {
+    match sync_directory(path) {
+        Err(SessionError::Io { source, .. })
+            if source.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            Ok(())
+        }
+        result => result,
     }
 }
 

@@ -44,11 +44,6 @@ pub(super) fn record(
     mark: Mark,
     attachments: &mut Attachments,
 ) -> Result<(), SessionError> {
-    let Mark {
-        n,
-        user_at,
-        origin_at,
-    } = mark;
     let line = match record {
         Record::Message(message) => return push(out, &message_line(message, mark, attachments)?),
         Record::Metadata {
@@ -58,18 +53,14 @@ pub(super) fn record(
         } => Line::Metadata {
             target: target.as_str(),
             at: at.to_string(),
-            n,
-            user_at,
-            origin_at,
+            mark,
             metadata,
         },
         Record::Compaction(compaction) => Line::Compaction {
             id: compaction.id.as_str(),
             parent: compaction.parent.as_ref().map(|id| id.as_str()),
             at: compaction.at.to_string(),
-            n,
-            user_at,
-            origin_at,
+            mark,
             summary: &compaction.summary,
             first_kept: compaction.first_kept.as_str(),
             tokens_before: compaction.tokens_before,
@@ -77,9 +68,7 @@ pub(super) fn record(
         Record::Head { target, at } => Line::Head {
             target: target.as_ref().map(|id| id.as_str()),
             at: at.to_string(),
-            n,
-            user_at,
-            origin_at,
+            mark,
         },
     };
     push(out, &line)
@@ -138,11 +127,8 @@ enum Line<'a> {
         id: &'a str,
         parent: Option<&'a str>,
         at: String,
-        n: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        user_at: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        origin_at: Option<u64>,
+        #[serde(flatten)]
+        mark: Mark,
         role: &'static str,
         blocks: Vec<BlockLine<'a>>,
         metadata: &'a Metadata,
@@ -156,22 +142,16 @@ enum Line<'a> {
     Metadata {
         target: &'a str,
         at: String,
-        n: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        user_at: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        origin_at: Option<u64>,
+        #[serde(flatten)]
+        mark: Mark,
         metadata: &'a Metadata,
     },
     Compaction {
         id: &'a str,
         parent: Option<&'a str>,
         at: String,
-        n: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        user_at: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        origin_at: Option<u64>,
+        #[serde(flatten)]
+        mark: Mark,
         summary: &'a str,
         first_kept: &'a str,
         tokens_before: u64,
@@ -179,11 +159,8 @@ enum Line<'a> {
     Head {
         target: Option<&'a str>,
         at: String,
-        n: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        user_at: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        origin_at: Option<u64>,
+        #[serde(flatten)]
+        mark: Mark,
     },
 }
 
@@ -265,9 +242,7 @@ fn message_line<'a>(
         id: message.id.as_str(),
         parent: message.parent.as_ref().map(|id| id.as_str()),
         at: message.at.to_string(),
-        n: mark.n,
-        user_at: mark.user_at,
-        origin_at: mark.origin_at,
+        mark,
         role: message.role.as_str(),
         blocks,
         metadata: &message.metadata,

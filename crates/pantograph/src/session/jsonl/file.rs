@@ -1,5 +1,6 @@
 //! A session that is open for writing. All work on files runs on tokio's blocking threads.
 
+use std::collections::VecDeque;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::{io, mem};
@@ -7,7 +8,7 @@ use std::{io, mem};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use super::attachments::Attachments;
+use super::attachments::{self, Attachments};
 use super::disk::{self, io_error};
 use super::lock::LockedFile;
 use super::marks::Marks;
@@ -21,10 +22,17 @@ use crate::session::{Header, Record, Session, SessionError, SessionTree};
 /// A session of a [`super::FileSystemJsonlStore`].
 pub(super) struct FileSession {
     id: SessionId,
-    /// What is not on disk yet. Apart from the writer, so that an append whose future was dropped
-    /// is not overtaken by the next one.
-    pending: Arc<Mutex<Vec<Record>>>,
+    appends: u64,
+    /// What no writer has looked at yet. Apart from the writer, so that an append whose future
+    /// was dropped is not overtaken by the next one.
+    incoming: Arc<Mutex<VecDeque<Batch>>>,
     writer: Arc<Mutex<Writer>>,
+}
+
+/// The records of one append.
+struct Batch {
+    number: u64,
+    records: Vec<Record>,
 }
 
 impl FileSession {
@@ -33,6 +41,7 @@ impl FileSession {
         Self::new(Writer {
             places,
             marks: Marks::default(),
+            pending: Vec::new(),
             file: Place::Waiting(Box::new(header)),
         })
     }
@@ -56,6 +65,7 @@ impl FileSession {
         let session = Self::new(Writer {
             places,
             marks,
+            pending: Vec::new(),
             file: Place::Open(file),
         });
         (Box::new(session), tree)
@@ -64,7 +74,8 @@ impl FileSession {
     fn new(writer: Writer) -> Self {
         Self {
             id: writer.places.id,
-            pending: Arc::default(),
+            appends: 0,
+            incoming: Arc::default(),
             writer: Arc::new(Mutex::new(writer)),
         }
     }
@@ -77,18 +88,25 @@ impl Session for FileSession {
     }
 
     async fn append(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
-        // Refused before it is taken: waiting would not make it better.
-        records.iter().try_for_each(encode::check)?;
-        self.pending.lock().extend(records);
-        let pending = Arc::clone(&self.pending);
+        self.appends += 1;
+        let number = self.appends;
+        self.incoming.lock().push_back(Batch { number, records });
+        let incoming = Arc::clone(&self.incoming);
         let writer = Arc::clone(&self.writer);
-        blocking(move || writer.lock().flush(&pending)).await
+        blocking(move || {
+            let mut writer = writer.lock();
+            writer.take(&incoming, number)?;
+            writer.flush()
+        })
+        .await
     }
 }
 
 struct Writer {
     places: Places,
     marks: Marks,
+    /// What is not on disk yet. It waits for the disk alone: all in it can be stored.
+    pending: Vec<Record>,
     file: Place,
 }
 
@@ -100,20 +118,54 @@ enum Place {
 }
 
 impl Writer {
-    /// Writes what is pending, or leaves it so.
-    fn flush(&mut self, pending: &Mutex<Vec<Record>>) -> Result<(), SessionError> {
-        let batch = mem::take(&mut *pending.lock());
-        let due = match self.file {
-            Place::Waiting(_) => batch.iter().any(is_answer),
-            Place::Open(_) => !batch.is_empty(),
-        };
-        let result = if due { self.write(&batch) } else { Ok(()) };
-        if !due || result.is_err() {
-            let mut pending = pending.lock();
-            let later = mem::replace(&mut *pending, batch);
-            pending.extend(later);
+    /// Takes the records of the appends up to the one of this number, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Refused`] if those of this number are not taken.
+    fn take(&mut self, incoming: &Mutex<VecDeque<Batch>>, number: u64) -> Result<(), SessionError> {
+        let is_due = |batch: &mut Batch| batch.number <= number;
+        loop {
+            // The guard must not live as long as the records are looked at.
+            let Some(batch) = incoming.lock().pop_front_if(is_due) else {
+                return Ok(());
+            };
+            let refused = match self.storable(batch.records) {
+                Ok(records) => {
+                    self.pending.extend(records);
+                    continue;
+                }
+                Err(refused) => refused,
+            };
+            if batch.number == number {
+                return Err(refused);
+            }
+            // Whoever appended this no longer waits for an answer.
+            let error = crate::error::with_causes(&refused);
+            tracing::warn!(id = %self.places.id, %error, "records were left out");
         }
-        result
+    }
+
+    /// Refuses what would never be written: if it waited, nothing after it could be written.
+    fn storable(&self, mut records: Vec<Record>) -> Result<Vec<Record>, SessionError> {
+        for record in &mut records {
+            encode::check(record)?;
+            attachments::resolve(record, &self.places.files)?;
+        }
+        Ok(records)
+    }
+
+    /// Writes what is pending, or leaves it so.
+    fn flush(&mut self) -> Result<(), SessionError> {
+        let due = match self.file {
+            Place::Waiting(_) => self.pending.iter().any(is_answer),
+            Place::Open(_) => !self.pending.is_empty(),
+        };
+        if !due {
+            return Ok(());
+        }
+        let batch = mem::take(&mut self.pending);
+        self.write(&batch).inspect_err(|_| self.pending = batch)
     }
 
     fn write(&mut self, batch: &[Record]) -> Result<(), SessionError> {

@@ -1,6 +1,7 @@
 //! Describing sessions from the first line of a file, its last, and two that the last one names.
 
 use std::cmp::Reverse;
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -17,57 +18,136 @@ use crate::ids::SessionId;
 use crate::message::{Message, Origin, Role};
 use crate::session::{Header, Record, SessionError, SessionInfo};
 
-/// Describes the `limit` sessions that were modified last, in that order.
-pub(super) fn list(directory: &Path, limit: usize) -> Result<Vec<SessionInfo>, SessionError> {
-    let ids = lookup::ids(directory)?;
-    if limit >= ids.len() {
-        let mut infos = each(&ids, |id| describe(&Places::new(directory, id)));
-        infos.sort_by_key(|info| Reverse((info.modified, info.id)));
-        return Ok(infos);
-    }
-    let mut times = each(&ids, |id| modified(&Places::new(directory, id)));
-    times.sort_unstable_by_key(|&time| Reverse(time));
-    Ok(times
-        .into_iter()
-        .filter_map(|(_, id)| readable(id, describe(&Places::new(directory, id))))
-        .take(limit)
-        .collect())
+/// What [`crate::session::FileSystemJsonlStore::survey`] finds.
+#[derive(Debug)]
+pub struct Survey {
+    /// The sessions that can be read, last modified first.
+    pub sessions: Vec<SessionInfo>,
+    /// The others, in the order of their ids, each with what stands in the way.
+    pub unreadable: Vec<(SessionId, SessionError)>,
 }
 
-/// Reads every session that can be read, on as many threads as pay: most of the time goes into
+impl Survey {
+    /// The sessions; what cannot be read goes to the log.
+    pub(super) fn logged(self) -> Vec<SessionInfo> {
+        log(&self.unreadable);
+        self.sessions
+    }
+}
+
+/// Describes all sessions of a directory.
+pub(super) fn survey(directory: &Path) -> Result<Survey, SessionError> {
+    let (mut sessions, unreadable) = each(directory, describe)?;
+    sessions.sort_by_key(|info| Reverse((info.modified, info.id)));
+    Ok(Survey {
+        sessions,
+        unreadable,
+    })
+}
+
+/// Describes the `limit` sessions that were modified last, in that order.
+pub(super) fn list_bounded(
+    directory: &Path,
+    limit: usize,
+) -> Result<Vec<SessionInfo>, SessionError> {
+    let (mut times, mut unreadable) = each(directory, modified)?;
+    times.sort_unstable_by_key(|&time| Reverse(time));
+    let mut infos = Vec::new();
+    for (_, id) in times {
+        if infos.len() == limit {
+            break;
+        }
+        match describe(&Places::new(directory, id)) {
+            Ok(info) => infos.push(info),
+            Err(error) => unreadable.push((id, error)),
+        }
+    }
+    log(&unreadable);
+    Ok(infos)
+}
+
+/// The session that was modified last.
+///
+/// # Errors
+///
+/// The file that was modified last is none that can be read.
+pub(super) fn latest(directory: &Path) -> Result<Option<SessionId>, SessionError> {
+    let (times, unreadable) = each(directory, modified)?;
+    let latest = times.into_iter().max().map(|(_, id)| id);
+    let file_time = |id: SessionId| {
+        let metadata = std::fs::symlink_metadata(Places::new(directory, id).path);
+        metadata.and_then(|metadata| metadata.modified()).ok()
+    };
+    // One that cannot be read has no other time than its file's, so files are compared.
+    let readable = latest.and_then(file_time);
+    let later = unreadable
+        .into_iter()
+        .map(|(id, error)| (file_time(id), error))
+        .filter(|(time, _)| latest.is_none() || *time > readable)
+        .max_by_key(|&(time, _)| time);
+    match later {
+        Some((_, error)) => Err(error),
+        None => Ok(latest),
+    }
+}
+
+/// What was read, and what could not be.
+type Each<T> = (Vec<T>, Vec<(SessionId, SessionError)>);
+
+/// Reads every session of a directory, on as many threads as pay: most of the time goes into
 /// system calls.
 fn each<T: Send>(
-    ids: &[SessionId],
-    read: impl Fn(SessionId) -> Result<T, SessionError> + Sync,
-) -> Vec<T> {
+    directory: &Path,
+    read: impl Fn(&Places) -> Result<T, SessionError> + Sync,
+) -> Result<Each<T>, SessionError> {
     const MAX_THREADS: usize = 4;
     const IDS_A_THREAD: usize = 256;
-    let read = |&id: &SessionId| readable(id, read(id));
+    let ids = lookup::ids(directory)?;
+    let read_part = |part: &[SessionId]| {
+        let mut each = Each::default();
+        for &id in part {
+            match read(&Places::new(directory, id)) {
+                Ok(item) => each.0.push(item),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => each.1.push((id, error)),
+            }
+        }
+        each
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MAX_THREADS).min(ids.len() / IDS_A_THREAD);
     if threads < 2 {
-        return ids.iter().filter_map(read).collect();
+        return Ok(read_part(&ids));
     }
     std::thread::scope(|scope| {
         let parts: Vec<_> = ids
             .chunks(ids.len().div_ceil(threads))
-            .map(|part| scope.spawn(move || part.iter().filter_map(read).collect::<Vec<T>>()))
+            .map(|part| scope.spawn(|| read_part(part)))
             .collect();
-        let join = |part: std::thread::ScopedJoinHandle<'_, Vec<T>>| match part.join() {
-            Ok(items) => items,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        parts.into_iter().flat_map(join).collect()
+        let mut all = Each::default();
+        for part in parts {
+            match part.join() {
+                Ok((items, unreadable)) => {
+                    all.0.extend(items);
+                    all.1.extend(unreadable);
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(all)
     })
 }
 
-/// Leaves a session out that cannot be read.
-fn readable<T>(id: SessionId, result: Result<T, SessionError>) -> Option<T> {
-    result
-        .inspect_err(|error| {
-            tracing::warn!(%id, error = %crate::error::with_causes(error), "left out of the list");
-        })
-        .ok()
+/// Whether the session was removed after its name was read.
+fn is_gone(error: &SessionError) -> bool {
+    matches!(error, SessionError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+}
+
+fn log(unreadable: &[(SessionId, SessionError)]) {
+    for (id, error) in unreadable {
+        let error = crate::error::with_causes(error);
+        tracing::warn!(%id, %error, "left out of the list");
+    }
 }
 
 fn modified(places: &Places) -> Result<(Timestamp, SessionId), SessionError> {
@@ -143,8 +223,14 @@ impl Ends {
             if raw.is_torn() || raw.is_blank() {
                 continue;
             }
-            let Ok(Some(outline)) = Outline::read(raw.bytes) else {
-                continue;
+            let outline = match Outline::read(raw.bytes) {
+                Ok(Some(outline)) => outline,
+                Ok(None) => continue,
+                // Whoever loads the session fails there, too, and knows which line it is.
+                Err(_) => {
+                    read::file(window.file(), places)?;
+                    continue;
+                }
             };
             let written = outline.at.as_ref().and_then(|at| decode::time(&at.0).ok());
             let mark = outline.mark();

@@ -2,18 +2,22 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::ids::MessageId;
 use crate::message::Role;
 use crate::session::Record;
 
 /// What a record says of the branch that it ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Mark {
     /// Messages on the branch.
     pub(super) n: u64,
     /// Where the branch's last user message begins in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) user_at: Option<u64>,
     /// Where its last assistant message with an origin begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) origin_at: Option<u64>,
 }
 

@@ -244,13 +244,12 @@ fn nodes<'a>(
     let mut head = None;
     let mut previous: Option<MessageId> = None;
     for line in lines(bytes).skip(1) {
-        if !line.complete || line.is_blank() {
+        if line.is_torn() || line.is_blank() {
             continue;
         }
         let outline = match Outline::read(line.bytes) {
             Ok(Some(outline)) => outline,
             Ok(None) => continue,
-            Err(_) if line.is_torn() => break,
             Err(fault) => return Err(corrupt(places, line, fault)),
         };
         if outline.is_node() {

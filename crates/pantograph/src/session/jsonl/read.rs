@@ -54,9 +54,12 @@ impl RawLine<'_> {
         self.bytes.trim_ascii().is_empty()
     }
 
-    /// Whether it was cut off while it was written.
+    /// Whether it was cut off while it was written: no line break ends it, or it is of zeros, as
+    /// a crash of the system leaves space that was never filled. A whole line with a bad byte was
+    /// written once, and is not to be dropped in silence.
     pub(super) fn is_torn(&self) -> bool {
-        self.last && (!self.complete || !(self.is_blank() || decode::is_json(self.bytes)))
+        let is_void = !self.bytes.is_empty() && self.bytes.iter().all(|&byte| byte == 0);
+        self.last && (!self.complete || is_void)
     }
 }
 
@@ -153,7 +156,7 @@ pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loade
             previous: previous.as_ref(),
             created,
         };
-        if !line.complete {
+        if line.is_torn() {
             torn = Some(line.offset);
             break;
         }
@@ -167,7 +170,6 @@ pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loade
                 tree.apply(record);
             }
             Ok(None) => {}
-            Err(_) if line.is_torn() => torn = Some(line.offset),
             Err(fault) => {
                 return Err(SessionError::Corrupt {
                     path: places.path.clone(),

@@ -1,23 +1,21 @@
 //! What is wrong with a file's lines, and what to do about each.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
-use super::{Problem, Report};
+use super::edit::{column_of, with_field};
+use super::known::Known;
+use super::{Problem, Report, attached, salvage};
 use crate::ids::{MessageId, SessionId};
-use crate::message::Metadata;
+use crate::message::{Message, Metadata};
 use crate::session::jsonl::attachments::Attachments;
-use crate::session::jsonl::decode::{self, Context, Fault, Text};
+use crate::session::jsonl::decode::{self, Context, Fault};
 use crate::session::jsonl::encode;
 use crate::session::jsonl::marks::{Mark, Marks};
 use crate::session::jsonl::places::Places;
 use crate::session::jsonl::read::{self, RawLine};
-use crate::session::{Header, Record, SessionError};
+use crate::session::{Compaction, Header, Record, SessionError};
 
 /// What is wrong with a file, and the lines that a repaired one has.
 pub(super) struct Plan<'a> {
@@ -26,12 +24,12 @@ pub(super) struct Plan<'a> {
     problems: Vec<Problem>,
     lines: Vec<Line<'a>>,
     records: u64,
+    /// Whether a repaired file differs.
+    changes: bool,
     /// Whether offsets or parents change, so that what the last line says of them is wrong.
     moves: bool,
-    known: HashSet<MessageId>,
-    /// Messages on lines that cannot be read, with what their children can follow instead.
-    lost: HashMap<MessageId, Option<MessageId>>,
-    previous: Option<MessageId>,
+    known: Known,
+    attached: attached::Checked,
     head: Option<MessageId>,
     last_at: Timestamp,
 }
@@ -42,8 +40,10 @@ enum Line<'a> {
     Ignored(&'a [u8]),
     /// One that was there, with the record that it holds.
     Verbatim(&'a [u8], Record),
-    /// One that was there, with one field changed.
+    /// One that was there, with fields changed.
     Edited(Vec<u8>, Record),
+    /// A message in the place of one that is damaged.
+    Stub(Record),
     /// A new header.
     Header,
 }
@@ -72,10 +72,10 @@ impl<'a> Plan<'a> {
             problems: Vec::new(),
             lines: Vec::new(),
             records: 0,
+            changes: false,
             moves: false,
-            known: HashSet::new(),
-            lost: HashMap::new(),
-            previous: None,
+            known: Known::default(),
+            attached: attached::Checked::default(),
             head: None,
         };
         match (problem, first) {
@@ -86,7 +86,7 @@ impl<'a> Plan<'a> {
             (problem, _) => {
                 let (column, what) = problem.unwrap_or((1, "the file is empty".to_owned()));
                 plan.lines.push(Line::Header);
-                plan.moves = true;
+                plan.moves();
                 plan.problem(
                     1,
                     column,
@@ -111,6 +111,7 @@ impl<'a> Plan<'a> {
             path: path.to_owned(),
             records: self.records,
             problems: self.problems.clone(),
+            repairable: self.changes,
             kept: None,
         }
     }
@@ -119,6 +120,7 @@ impl<'a> Plan<'a> {
     pub(super) fn repaired(self) -> Result<Vec<u8>, SessionError> {
         let mut out = Vec::new();
         let mut marks = Marks::default();
+        let mut attachments = Attachments::new(self.files);
         for line in self.lines {
             let offset = out.len() as u64;
             match line {
@@ -132,6 +134,10 @@ impl<'a> Plan<'a> {
                     marks.apply(&record, offset);
                     push(&mut out, &bytes);
                 }
+                Line::Stub(record) => {
+                    let mark = marks.apply(&record, offset);
+                    encode::record(&mut out, &record, mark, &mut attachments)?;
+                }
             }
         }
         if self.moves {
@@ -140,13 +146,14 @@ impl<'a> Plan<'a> {
                 at: self.last_at,
             };
             let mark: Mark = marks.apply(&head, out.len() as u64);
-            encode::record(&mut out, &head, mark, &mut Attachments::new(self.files))?;
+            encode::record(&mut out, &head, mark, &mut attachments)?;
         }
         Ok(out)
     }
 
     fn line(&mut self, line: RawLine<'a>) {
-        if !line.complete || line.is_torn() {
+        if line.is_torn() {
+            self.changes = true;
             let what = format!("the last record was cut off ({} bytes)", line.bytes.len());
             return self.problem(line.number, 1, what, "it is left out".to_owned());
         }
@@ -154,31 +161,67 @@ impl<'a> Plan<'a> {
             return self.lines.push(Line::Ignored(line.bytes));
         }
         match self.read(line) {
-            Ok(Some(record)) => self.record(line, record),
-            Ok(None) => self.lines.push(Line::Ignored(line.bytes)),
-            Err(fault) => {
-                self.moves = true;
-                self.remember_lost(line.bytes);
-                let repair = "the line is left out".to_owned();
-                self.problem(line.number, fault.column, fault.message, repair);
+            Ok(Some(record)) => {
+                self.records += 1;
+                self.attachments(line, &record);
+                let (record, edited) = self.record(line, record);
+                self.lines.push(match edited {
+                    Some(edited) => Line::Edited(edited, record),
+                    None => Line::Verbatim(line.bytes, record),
+                });
             }
+            Ok(None) => self.lines.push(Line::Ignored(line.bytes)),
+            Err(fault) => self.damaged(line, fault),
+        }
+    }
+
+    fn damaged(&mut self, line: RawLine<'a>, fault: Fault) {
+        self.moves();
+        let stub = salvage::stub(line.bytes, self.known.previous(), self.header.created)
+            .filter(|stub| self.known.line_of(&stub.id).is_none());
+        if let Some(stub) = stub {
+            let repair = "a message that says so takes its place".to_owned();
+            self.problem(line.number, fault.column, fault.message, repair);
+            let (record, _) = self.record(line, Record::Message(stub));
+            return self.lines.push(Line::Stub(record));
+        }
+        match salvage::id_and_parent(line.bytes) {
+            Some((id, parent)) => self.known.lose(id, parent),
+            None => self.known.lose_unnamed(),
+        }
+        let repair = "the line is left out".to_owned();
+        self.problem(line.number, fault.column, fault.message, repair);
+    }
+
+    /// A missing attachment stays missing: it cannot be brought back, and the record that names it
+    /// says at least what was there.
+    fn attachments(&mut self, line: RawLine<'_>, record: &Record) {
+        for fault in self.attached.faults(record) {
+            let column = column_of(line.bytes, &fault.name);
+            self.problem(
+                line.number,
+                column,
+                fault.what,
+                fault.consequence.to_owned(),
+            );
         }
     }
 
     fn read(&self, line: RawLine<'_>) -> Result<Option<Record>, Fault> {
         let context = Context {
             files: &self.files,
-            previous: self.previous.as_ref(),
+            previous: self.known.previous(),
             created: self.header.created,
         };
         decode::record(line.bytes, &context)
     }
 
-    fn record(&mut self, line: RawLine<'a>, mut record: Record) {
-        self.records += 1;
-        let (Record::Message(crate::message::Message { at, .. })
+    /// Takes a record into the tree, with other references where its own lead nowhere; then the
+    /// line with these, too.
+    fn record(&mut self, line: RawLine<'_>, mut record: Record) -> (Record, Option<Vec<u8>>) {
+        let (Record::Message(Message { at, .. })
         | Record::Metadata { at, .. }
-        | Record::Compaction(crate::session::Compaction { at, .. })
+        | Record::Compaction(Compaction { at, .. })
         | Record::Head { at, .. }) = &record;
         self.last_at = *at;
         let (field, reference) = match &mut record {
@@ -186,60 +229,65 @@ impl<'a> Plan<'a> {
             Record::Compaction(compaction) => ("parent", &mut compaction.parent),
             Record::Head { target, .. } => ("target", target),
             // For a message that is lost it does nothing.
-            Record::Metadata { .. } => {
-                return self.lines.push(Line::Verbatim(line.bytes, record));
-            }
+            Record::Metadata { .. } => return (record, None),
         };
-        let missing = reference.take_if(|id| !self.known.contains(id));
-        let edited = missing.as_ref().map(|missing| {
-            *reference = self.instead_of(missing);
-            with_field(line.bytes, field, reference.as_ref())
-        });
-        let reference = reference.clone();
+        let missing = reference.take_if(|id| self.known.line_of(id).is_none());
+        let mut edited = None;
         if let Some(missing) = &missing {
-            self.moves = true;
-            let column = column_of(line.bytes, field);
-            let repair = match &reference {
-                Some(id) => format!("it names `{id}` instead"),
-                None => "it becomes the beginning of a conversation".to_owned(),
-            };
-            let what = format!("its {field} `{missing}` is not there");
-            self.problem(line.number, column, what, repair);
+            *reference = self.known.instead_of(missing);
+            let instead = reference.clone();
+            edited = Some(with_field(line.bytes, field, instead.as_ref()));
+            self.misnamed(line, field, missing, instead.as_ref());
+        }
+        let reference = reference.clone();
+        if let Record::Compaction(compaction) = &mut record
+            && let Some(kept) = self.known.kept_instead(compaction)
+        {
+            let missing = std::mem::replace(&mut compaction.first_kept, kept.clone());
+            self.misnamed(line, "first_kept", &missing, Some(&kept));
+            let bytes = edited.as_deref().unwrap_or(line.bytes);
+            edited = Some(with_field(bytes, "first_kept", Some(&kept)));
         }
         match read::id_of(&record) {
             Some(id) => {
-                self.known.insert(id.clone());
-                self.previous = Some(id.clone());
+                self.duplicate(line, id);
+                self.known.add(&record, line.number, missing.as_ref());
                 self.head = Some(id.clone());
             }
             None => self.head = reference,
         }
-        self.lines.push(match edited {
-            Some(edited) => Line::Edited(edited, record),
-            None => Line::Verbatim(line.bytes, record),
-        });
+        (record, edited)
     }
 
-    /// What a record can name instead of a message that is not there.
-    fn instead_of(&self, missing: &MessageId) -> Option<MessageId> {
-        match self.lost.get(missing) {
-            Some(ancestor) => ancestor.clone(),
-            None => self.previous.clone(),
+    fn misnamed(
+        &mut self,
+        line: RawLine<'_>,
+        field: &str,
+        missing: &MessageId,
+        instead: Option<&MessageId>,
+    ) {
+        self.moves();
+        let column = column_of(line.bytes, &format!("\"{field}\""));
+        let repair = match instead {
+            Some(id) => format!("it names `{id}` instead"),
+            None => "it becomes the beginning of a conversation".to_owned(),
+        };
+        let what = format!("its {field} `{missing}` is not there");
+        self.problem(line.number, column, what, repair);
+    }
+
+    fn duplicate(&mut self, line: RawLine<'_>, id: &MessageId) {
+        if let Some(first) = self.known.line_of(id) {
+            let column = column_of(line.bytes, "\"id\"");
+            let what = format!("its id `{id}` is that of line {first}, too");
+            let repair = "both stay; records after it that name the id mean this one".to_owned();
+            self.problem(line.number, column, what, repair);
         }
     }
 
-    /// Takes from a line that cannot be read what it may still tell: which message it was, and
-    /// whose child.
-    fn remember_lost(&mut self, line: &[u8]) {
-        let Some(id) = text_field(line, b"\"id\":\"") else {
-            return;
-        };
-        let ancestor = match text_field(line, b"\"parent\":\"") {
-            Some(parent) if self.known.contains(&parent) => Some(parent),
-            Some(parent) => self.instead_of(&parent),
-            None => self.previous.clone(),
-        };
-        self.lost.insert(id, ancestor);
+    fn moves(&mut self) {
+        self.changes = true;
+        self.moves = true;
     }
 
     fn problem(&mut self, line: u64, column: u64, what: String, repair: String) {
@@ -270,58 +318,4 @@ fn substitute(id: SessionId) -> Header {
 fn push(out: &mut Vec<u8>, line: &[u8]) {
     out.extend_from_slice(line);
     out.push(b'\n');
-}
-
-/// The text that follows the first `key` up to the next quote.
-fn text_field(line: &[u8], key: &[u8]) -> Option<MessageId> {
-    let start = line.windows(key.len()).position(|part| part == key)? + key.len();
-    let rest = &line[start..];
-    let end = rest.iter().position(|&byte| byte == b'"')?;
-    std::str::from_utf8(&rest[..end]).ok().map(MessageId::new)
-}
-
-fn column_of(line: &[u8], field: &str) -> u64 {
-    let key = format!("\"{field}\"");
-    line.windows(key.len())
-        .position(|part| part == key.as_bytes())
-        .map_or(1, |at| at as u64 + 1)
-}
-
-/// The line with one field replaced, all others byte for byte.
-fn with_field(line: &[u8], field: &str, id: Option<&MessageId>) -> Vec<u8> {
-    let value = serde_json::json!(id.map(|id| id.as_str())).to_string();
-    let Ok(Fields(fields)) = serde_json::from_slice(line) else {
-        return line.to_vec();
-    };
-    let parts: Vec<String> = fields
-        .into_iter()
-        .map(|(key, raw)| {
-            let raw = if key.0 == field { &value } else { raw.get() };
-            format!("{}:{raw}", serde_json::json!(key.0))
-        })
-        .collect();
-    format!("{{{}}}", parts.join(",")).into_bytes()
-}
-
-/// A JSON object's fields in order, values as they are written.
-struct Fields<'a>(Vec<(Text<'a>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(FieldsVisitor)
-    }
 }
