@@ -11,7 +11,7 @@ use pantograph::session::{FileSystemJsonlStore, SessionStore};
 
 use crate::args::CommonArgs;
 use crate::failure::{Exit, Failure};
-use crate::{signals, streams};
+use crate::{panics, signals, streams};
 
 /// The directory that a command works in, and what follows from it.
 pub(crate) struct Place {
@@ -155,11 +155,11 @@ pub(crate) fn wait_for<T>(
     workers: Workers,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let runtime = runtime(workers)?;
-    let outcome = runtime.block_on(work);
+    let runtime = panics::guarded(|| runtime(workers))??;
+    let outcome = panics::guarded(|| runtime.block_on(work));
     // Whatever still blocks a thread, such as a tool that ignores its cancel, is not waited for.
     runtime.shutdown_background();
-    outcome
+    outcome?
 }
 
 fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
