@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use panto_host::headless::{RunError, sanitize};
 use pantograph::session::SessionError;
-use pantograph::{ErrorClass, SessionId, TurnError, with_causes};
+use pantograph::{ErrorClass, ProviderError, SessionId, TurnError, with_causes};
 
 /// What the process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,10 +116,14 @@ impl Failure {
 
     /// The same for programs.
     pub(crate) fn to_run_error(&self) -> RunError {
+        let mut causes = self.error.chain();
+        let provider = causes.find_map(|cause| cause.downcast_ref::<ProviderError>());
         RunError {
             kind: self.kind.to_owned(),
             message: with_causes(self.error.as_ref()),
             hint: self.hint.clone(),
+            retry_after: provider.and_then(|error| error.retry_after),
+            status: provider.and_then(|error| error.status),
         }
     }
 }
@@ -215,7 +219,15 @@ pub(crate) fn of_turn(error: &TurnError, model: &str, way_on: WayOn) -> Failure 
         _ => failure,
     }
     .context(format!("`{model}` gave no answer"));
+    let retry_after = error.provider().and_then(|error| error.retry_after);
     match class {
+        _ if class.is_retryable() && retry_after.is_some() => {
+            let seconds = retry_after.unwrap_or_default().as_secs_f64().ceil();
+            failure.with_hint(format!(
+                "the provider asks to wait {seconds} s; {}",
+                way_on.again()
+            ))
+        }
         ErrorClass::Authentication => Failure {
             exit: Exit::CredentialsRefused,
             ..failure.with_hint(format!("check the key of the provider `{provider}`"))
@@ -236,7 +248,6 @@ pub(crate) fn of_turn(error: &TurnError, model: &str, way_on: WayOn) -> Failure 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pantograph::ProviderError;
 
     fn shown(failure: &Failure) -> String {
         let mut written = Vec::new();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pantograph::{SessionId, StopReason, Usage, UsageTotal};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::json_line;
 
@@ -80,7 +80,7 @@ pub enum RunStatus {
 }
 
 /// What failed, for programs and for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunError {
     /// One name for programs.
     pub kind: String,
@@ -89,6 +89,22 @@ pub struct RunError {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// How long the provider asks to wait, if it did.
+    #[serde(
+        rename = "retry_after_ms",
+        serialize_with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub retry_after: Option<Duration>,
+    /// The HTTP status of the provider's answer, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this form")]
+fn milliseconds<S: Serializer>(wait: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    let wait = wait.unwrap_or_default().as_millis();
+    serializer.serialize_u64(u64::try_from(wait).unwrap_or(u64::MAX))
 }
 
 /// The JSON form, the same in both formats.
