@@ -124,7 +124,7 @@ fn verbose_tells_about_tools_on_standard_error() {
     panto: model test:model
     panto: read {"path":"x"}
     panto: read error: There is no tool `read`: no tools are available.
-    panto: end, ? tokens in, ? out
+    panto: end, usage not reported
     "#);
 }
 
