@@ -105,7 +105,7 @@ impl Place {
         match self.elsewhere(wanted).await {
             Some(cwd) => Err(failure.with_hint(format!(
                 "it belongs to another directory: add --cwd {}",
-                cwd.display()
+                shell_word(&cwd.to_string_lossy())
             ))),
             None => Err(failure),
         }
@@ -126,6 +126,16 @@ impl Place {
 
     pub(crate) fn cwd(&self) -> &Path {
         self.dirs.cwd()
+    }
+}
+
+/// A text as a shell reads it back.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -188,4 +198,16 @@ pub(crate) enum Workers {
     None,
     /// A session that goes on while its output is written.
     Few,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_hint_can_be_pasted() {
+        assert_eq!(shell_word("/home/ada/x"), "/home/ada/x");
+        assert_eq!(shell_word("/my files"), "'/my files'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+    }
 }
