@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::repository::{lines_where, root, text, texts_under};
+use crate::support::Machine;
 
 /// The lines of the README's code blocks in `language`.
 fn code(language: &str) -> Vec<String> {
@@ -18,6 +19,17 @@ fn code(language: &str) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The README's code blocks in `language`.
+fn blocks(language: &str) -> Vec<String> {
+    let readme = text("README.md");
+    let fence = format!("```{language}\n");
+    let after = readme.split(&fence).skip(1);
+    after
+        .filter_map(|rest| rest.split("```").next())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Where the README's links to files of the repository go.
@@ -54,6 +66,18 @@ fn its_two_commands_are_what_ci_runs() {
 fn its_example_has_about_ten_lines() {
     let lines = code("rust").iter().filter(|line| !line.is_empty()).count();
     assert!((8..=14).contains(&lines), "{lines} lines");
+}
+
+#[test]
+fn its_configuration_and_its_script_answer() {
+    let files = blocks("toml");
+    let [config, script] = &files[..2] else {
+        panic!("{files:?}");
+    };
+    let machine = Machine::without_config();
+    machine.write_config(config);
+    machine.write_script(script);
+    assert_eq!(machine.run(&["-p", "hello"]).answer(), "Hello to you.\n");
 }
 
 #[test]

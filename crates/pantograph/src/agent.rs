@@ -12,6 +12,7 @@ use crate::batch::{NoTools, ToolSource};
 use crate::cancel::{Cancel, DEFAULT_GRACE};
 use crate::clock::{Clock, SystemClock};
 use crate::conversation::Conversation;
+use crate::event::Outcome;
 use crate::hooks::{NoHooks, TurnHooks};
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::message::{Block, Message, Metadata, Role};
@@ -27,6 +28,13 @@ use crate::turn::{Opening, TurnStream};
 /// At most one turn runs at a time. While it runs everything can be read, as it is at that
 /// moment, and what is set takes effect with the next request; only what changes the
 /// conversation is refused.
+///
+/// Turns need a tokio runtime of any flavour with its time enabled (`enable_time`, as
+/// `#[tokio::main]` has it). Without one a turn fails: its error is
+/// [`crate::ErrorClass::Terminal`], and says what tokio misses.
+///
+/// The session stays open, and locked, as long as a handle of the agent or a turn that has not
+/// settled is there.
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) shared: Arc<Shared>,
@@ -53,15 +61,26 @@ pub struct AgentConfig {
 }
 
 /// What an agent allows itself.
+///
+/// ```
+/// use pantograph::{AgentOptions, DEFAULT_GRACE};
+///
+/// let AgentOptions { grace, max_result_bytes, max_rounds, auto_compact } = AgentOptions::default();
+/// assert_eq!((grace, max_result_bytes), (DEFAULT_GRACE, 1024 * 1024));
+/// assert_eq!((max_rounds, auto_compact), (None, true));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct AgentOptions {
-    /// How long a tool may go on after a cancel.
+    /// How long a tool may go on after a cancel. By default [`DEFAULT_GRACE`], two seconds.
     pub grace: Duration,
-    /// How many bytes of text a tool result may have; more is cut in the middle and marked.
+    /// How many bytes of text a tool result may have; more is cut in the middle and marked. By
+    /// default a mebibyte.
     pub max_result_bytes: usize,
-    /// How many requests one turn may make; more ends it with `limit`.
+    /// How many requests one turn may make; more ends it with `limit`. By default without a
+    /// bound.
     pub max_rounds: Option<u32>,
-    /// Whether a conversation near its context window is compacted without being asked.
+    /// Whether a conversation near its context window is compacted without being asked; it never
+    /// is if the model's window is not known. By default it is.
     pub auto_compact: bool,
 }
 
@@ -388,13 +407,26 @@ impl Agent {
 
     /// Starts a turn with a prompt.
     ///
-    /// Nothing happens before the turn is polled.
+    /// Nothing happens before the turn is polled, on a tokio runtime (see [`Agent`]).
     ///
     /// # Errors
     ///
     /// [`Busy`] while another turn is live.
     pub fn run(&self, prompt: impl Into<Prompt>) -> Result<TurnStream, Busy> {
         self.start(Opening::Prompt(prompt.into()))
+    }
+
+    /// Runs a prompt to its end, for those who want no events.
+    ///
+    /// Dropping the future cancels the turn, which settles in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] while another turn is live. A turn that fails is no error here: see
+    /// [`Outcome::error`].
+    pub async fn ask(&self, prompt: impl Into<Prompt>) -> Result<Arc<Outcome>, Busy> {
+        let turn = self.run(prompt)?;
+        Ok(turn.outcome().await)
     }
 
     /// Starts a turn that goes on from the last complete message, without a new user message:

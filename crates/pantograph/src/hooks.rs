@@ -1,5 +1,7 @@
 //! Where a host may rewrite what enters a conversation.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::ids::{AgentId, SessionId, TurnId};
@@ -10,6 +12,27 @@ use crate::message::ToolStatus;
 /// Hooks run on the task that drives the turn and are awaited within its cancellation: when
 /// the turn is forced to stop, a hook's future is dropped and what it was given stays as it
 /// is. The same holds for a hook that panics.
+///
+/// Implementations need [`macro@crate::async_trait`], which makes the methods boxed futures:
+///
+/// ```
+/// use pantograph::{HookContext, HookedResult, TurnHooks, async_trait};
+///
+/// /// Takes passwords out of what tools say.
+/// struct Redacting;
+///
+/// #[async_trait]
+/// impl TurnHooks for Redacting {
+///     async fn tool_result(
+///         &self,
+///         _: &HookContext,
+///         result: HookedResult<'_>,
+///     ) -> Option<String> {
+///         let found = result.output.contains("hunter2");
+///         found.then(|| result.output.replace("hunter2", "[removed]"))
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait TurnHooks: Send + Sync {
     /// Before a user message is appended: the text to store, or `None` to leave it.
@@ -42,6 +65,8 @@ pub trait TurnHooks: Send + Sync {
 pub struct HookContext {
     /// The agent.
     pub agent: AgentId,
+    /// Its label, if it has one.
+    pub label: Option<Arc<str>>,
     /// Its session.
     pub session: SessionId,
     /// The turn.

@@ -4,6 +4,28 @@
 //! and no terminal, reads no environment and prints nothing: protocols, tools and stores come
 //! in as traits.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use pantograph::{Agent, Event, Model, ModelRef};
+//! use pantograph_scripted::{Script, ScriptedProtocol};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let protocol = ScriptedProtocol::new(Script::new().step("Hello."));
+//! let model = Model::new(ModelRef::parse("scripted:demo")?);
+//! let agent = Agent::builder(Arc::new(protocol), model).ephemeral();
+//! let mut turn = agent.run("Say hello.")?;
+//! while let Some(event) = turn.next().await {
+//!     if let Event::AssistantTextDelta { delta, .. } = event {
+//!         print!("{delta}");
+//!     }
+//! }
+//! assert_eq!(turn.outcome().await.text.as_deref(), Some("Hello."));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Start at [`Agent`]; [`TurnStream`] is what it does, [`Event`] what it says meanwhile.
 
 mod agent;
@@ -35,6 +57,8 @@ mod turn;
 mod usage;
 pub mod wire_name;
 
+pub use async_trait::async_trait;
+
 pub use agent::{Agent, AgentBuilder, AgentConfig, AgentOptions, Busy, EditError, Prompt};
 pub use attachment::Attachment;
 pub use batch::{NoTools, PendingCall, ToolBatch, ToolOutput, ToolReply, ToolSource};
@@ -53,11 +77,18 @@ pub use message::{
     ToolStatus,
 };
 pub use model::{InvalidModelRef, Model, ModelRef, StreamLimits};
+pub use protocol::Protocol;
 pub use queue::{QueueId, Queued, Sender, Submission, Timing};
 pub use raw_json::RawJson;
 pub use registry::{ToolContext, ToolRegistry};
 pub use retry::RetryPolicy;
+pub use session::{FileSystemJsonlStore, SessionStore};
 pub use tool::{InvalidDeclaration, InvalidToolName, ToolDeclaration, ToolName, ToolSet};
 pub use transcript::{transcript, transcript_capped};
 pub use turn::{TurnControl, TurnStream};
 pub use usage::{Price, Usage, UsageTotal};
+
+/// The page for embedders, so that its examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

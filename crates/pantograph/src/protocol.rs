@@ -1,9 +1,11 @@
 //! The seam to providers: a request out, events in.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
+use futures_util::Stream;
 
 use crate::conversation::Conversation;
 use crate::error::ProviderError;
@@ -14,6 +16,32 @@ use crate::tool::ToolSet;
 use crate::usage::Usage;
 
 /// Speaks one wire format; one value serves any number of concurrent streams.
+///
+/// Implementations need [`macro@crate::async_trait`], which makes the methods boxed futures. A
+/// protocol that says back what it was told:
+///
+/// ```
+/// use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request, from_stream};
+/// use pantograph::{Protocol, ProviderError, StopReason, async_trait};
+///
+/// struct Echo;
+///
+/// #[async_trait]
+/// impl Protocol for Echo {
+///     fn name(&self) -> &str {
+///         "echo"
+///     }
+///
+///     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
+///         let heard = request.conversation.last();
+///         let text = heard.map(|message| message.text()).unwrap_or_default();
+///         Ok(from_stream(futures_util::stream::iter([
+///             Ok(ProtocolEvent::TextDelta { index: 0, text }),
+///             Ok(ProtocolEvent::Done { stop: StopReason::End }),
+///         ])))
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Protocol: Send + Sync {
     /// The name as configuration and [`crate::message::Origin::style`] have it.
@@ -57,6 +85,27 @@ pub trait ProtocolStream: Send {
     /// The stream is given up before its end: the turn was cancelled, or a limit struck. Called
     /// at most once, just before the stream is dropped; must not block.
     fn cancel_turn(&mut self) {}
+}
+
+/// A protocol's stream from any stream of events, which is dropped when it is cancelled.
+pub fn from_stream(
+    events: impl Stream<Item = Result<ProtocolEvent, ProviderError>> + Send + 'static,
+) -> Box<dyn ProtocolStream> {
+    Box::new(FromStream(Box::pin(events)))
+}
+
+struct FromStream<S>(Pin<Box<S>>);
+
+impl<S> ProtocolStream for FromStream<S>
+where
+    S: Stream<Item = Result<ProtocolEvent, ProviderError>> + Send,
+{
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>> {
+        self.0.as_mut().poll_next(cx)
+    }
 }
 
 /// Everything that a protocol needs for one answer; cheap to clone.
@@ -172,6 +221,10 @@ pub enum ProtocolEvent {
         raw: RawJson,
     },
     /// A block is complete.
+    ///
+    /// It may be left out: [`ProtocolEvent::Done`] ends every block that is still open. Only a
+    /// tool call that is open when the answer ends with [`StopReason::Limit`] counts as cut, and
+    /// is not run. Readers see a block as complete with this event.
     BlockEnd {
         /// The block.
         index: u32,

@@ -52,6 +52,32 @@ type Handler = dyn Fn(ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sy
 /// # Ok(())
 /// # }
 /// ```
+///
+/// A tool that needs something is a closure that owns it and gives each call's future a clone.
+/// An `async move` closure that captured it would not do: its future would borrow from the
+/// closure.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use pantograph::{ToolContext, ToolDeclaration, ToolOutput, ToolRegistry};
+/// # struct Notes;
+/// # impl Notes {
+/// #     async fn all(&self) -> String {
+/// #         String::new()
+/// #     }
+/// # }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let notes = Arc::new(Notes);
+/// let schema = serde_json::json!({"type": "object"});
+/// let declaration = ToolDeclaration::new("notes.read", "Reads all notes.", schema)?;
+/// let tools = ToolRegistry::new().tool(declaration, move |_: ToolContext| {
+///     let notes = Arc::clone(&notes);
+///     async move { ToolOutput::text(notes.all().await) }
+/// })?;
+/// # let _ = tools;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct ToolRegistry {
     declarations: Vec<Arc<ToolDeclaration>>,
@@ -72,7 +98,8 @@ impl ToolRegistry {
 
     /// Adds a tool.
     ///
-    /// The handler is called once a call, all calls of a batch at the same time. It should
+    /// The handler is called once a call, all calls of a batch at the same time; how it holds on
+    /// to what it needs is shown at [`ToolRegistry`]. It should
     /// watch [`ToolContext::cancel`]; its future is dropped when the turn waits no longer. If it
     /// panics, that call gets an error result with the panic's message.
     ///

@@ -21,6 +21,57 @@ pub use tree::SessionTree;
 pub(crate) use tree::summary_message;
 
 /// Keeps sessions. One value serves any number of agents.
+///
+/// Implementations need [`macro@crate::async_trait`], which makes the methods boxed futures. One
+/// that writes into each session whose it is, and leaves the rest to another store:
+///
+/// ```
+/// use pantograph::session::{
+///     Header, LoadOptions, OpenSession, Session, SessionError, SessionInfo, SessionStore,
+///     SessionTree,
+/// };
+/// use pantograph::{Message, SessionId, async_trait};
+///
+/// struct Marking<S> {
+///     inner: S,
+///     tenant: String,
+/// }
+///
+/// #[async_trait]
+/// impl<S: SessionStore> SessionStore for Marking<S> {
+///     async fn create(&self, mut header: Header) -> Result<Box<dyn Session>, SessionError> {
+///         header.metadata.insert("tenant".to_owned(), self.tenant.as_str().into());
+///         self.inner.create(header).await
+///     }
+///
+///     async fn open(&self, id: SessionId) -> Result<OpenSession, SessionError> {
+///         self.inner.open(id).await
+///     }
+///     // The rest is passed on in the same way.
+/// #   async fn load(&self, id: SessionId) -> Result<SessionTree, SessionError> {
+/// #       self.inner.load(id).await
+/// #   }
+/// #   async fn load_messages(
+/// #       &self,
+/// #       id: SessionId,
+/// #       options: &LoadOptions,
+/// #   ) -> Result<Vec<Message>, SessionError> {
+/// #       self.inner.load_messages(id, options).await
+/// #   }
+/// #   async fn list(&self) -> Result<Vec<SessionInfo>, SessionError> {
+/// #       self.inner.list().await
+/// #   }
+/// #   async fn list_bounded(&self, limit: usize) -> Result<Vec<SessionInfo>, SessionError> {
+/// #       self.inner.list_bounded(limit).await
+/// #   }
+/// #   async fn resolve(&self, id_or_prefix: &str) -> Result<SessionId, SessionError> {
+/// #       self.inner.resolve(id_or_prefix).await
+/// #   }
+/// #   async fn latest(&self) -> Result<Option<SessionId>, SessionError> {
+/// #       self.inner.latest().await
+/// #   }
+/// }
+/// ```
 #[async_trait]
 pub trait SessionStore: Send + Sync {
     /// Begins a session that has its id at once and nothing on disk before its first assistant
@@ -106,9 +157,7 @@ pub trait Session: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Refused`]: one of the records can never be stored. None of them is taken,
-    /// and the session goes on without them. Otherwise the records could not be made durable yet;
-    /// the file holds no part of them.
+    /// The records could not be made durable; the file holds no part of them.
     async fn append(&mut self, records: Vec<Record>) -> Result<(), SessionError>;
 }
 
@@ -180,7 +229,8 @@ pub enum SessionError {
         /// All ids that begin so.
         candidates: Vec<SessionId>,
     },
-    /// Another agent has the session open.
+    /// Another agent has the session open. It lets go when the last handle to it, its live turn
+    /// included, is dropped.
     #[error("session `{id}` is in use by {}", holder_text(*.holder))]
     InUse {
         /// The session.
@@ -242,7 +292,9 @@ fn candidates_hint(word: &str, ids: &[SessionId]) -> String {
 
 fn holder_text(holder: Option<u32>) -> String {
     match holder {
-        Some(pid) if pid == std::process::id() => "this process".to_owned(),
+        Some(pid) if pid == std::process::id() => {
+            "this process: an agent of it is still alive".to_owned()
+        }
         Some(pid) => format!("process {pid}"),
         None => "another process".to_owned(),
     }

@@ -1,10 +1,11 @@
 //! One turn of an agent, as a stream of events that its reader pulls.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
-use crate::agent::{Agent, Prompt, Writer};
+use crate::agent::{Agent, Prompt, Shared, Writer};
 use crate::cancel::Cancel;
-use crate::event::Event;
+use crate::event::{Event, Outcome};
 use crate::ids::TurnId;
 
 mod attempt;
@@ -39,17 +40,19 @@ pub(crate) enum Opening {
 /// A live turn: a stream of events that ends with [`Event::Settled`].
 ///
 /// The turn goes on only while it is polled. A reader that is slow slows the turn; it loses
-/// nothing. Dropping a turn that was never polled takes it back, its prompt included. Dropping
+/// nothing. With its outcome it lets go of its agent. Dropping a turn that was never polled takes it back, its prompt included. Dropping
 /// one that has begun and not settled cancels it: the rest of it, its open tool
 /// calls included, settles in the background on the runtime in which it was first polled.
 pub struct TurnStream {
-    agent: Agent,
+    /// Let go with the outcome: a turn that is over keeps no session open.
+    agent: Option<Agent>,
     id: TurnId,
     cancel: Cancel,
     events: Arc<EventQueue>,
     work: Option<Work>,
     begun: bool,
     runtime: Option<Handle>,
+    settled: Option<Arc<Outcome>>,
 }
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -69,13 +72,14 @@ impl TurnStream {
         );
         let drive = drive::Drive::new(agent.clone(), writer, id, cancel.clone(), emitter);
         Self {
-            agent,
+            agent: Some(agent),
             id,
             cancel,
             events,
             begun: false,
             work: Some(Box::pin(drive.settle(opening).instrument(span))),
             runtime: None,
+            settled: None,
         }
     }
 
@@ -92,7 +96,10 @@ impl TurnStream {
     /// A handle that cancels the turn from anywhere.
     pub fn control(&self) -> TurnControl {
         TurnControl {
-            agent: self.agent.clone(),
+            agent: self
+                .agent
+                .as_ref()
+                .map_or_else(Weak::new, |agent| Arc::downgrade(&agent.shared)),
             cancel: self.cancel.clone(),
         }
     }
@@ -104,9 +111,23 @@ impl TurnStream {
         std::future::poll_fn(|cx| self.poll_event(cx)).await
     }
 
+    /// Runs the turn to its end, for those who want no events; also after its end.
+    ///
+    /// Dropping the future cancels the turn, as dropping the stream does.
+    pub async fn outcome(mut self) -> Arc<Outcome> {
+        while self.next().await.is_some() {}
+        self.settled
+            .take()
+            .expect("a turn's last event is its outcome")
+    }
+
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
             if let Some(event) = self.events.pop() {
+                if let Event::Settled(outcome) = &event {
+                    self.settled = Some(Arc::clone(outcome));
+                    self.agent = None;
+                }
                 return Poll::Ready(Some(event));
             }
             let Some(work) = &mut self.work else {
@@ -135,19 +156,22 @@ impl Stream for TurnStream {
 impl Drop for TurnStream {
     fn drop(&mut self) {
         let unread = self.events.abandon();
+        let Some(agent) = self.agent.take() else {
+            return;
+        };
         let Some(mut work) = self.work.take() else {
             // An outcome that nobody read gives nothing back to anybody.
             if let Some(Event::Settled(outcome)) = unread.back() {
                 let returned = outcome.returned.clone();
-                self.agent.shared.queue.lock().restore(returned);
+                agent.shared.queue.lock().restore(returned);
             }
             return;
         };
         if !self.begun {
-            *self.agent.shared.live.lock() = None;
+            *agent.shared.live.lock() = None;
             return;
         }
-        self.cancel.ask_within(self.agent.shared.options.grace);
+        self.cancel.ask_within(agent.shared.options.grace);
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {
                 if AssertUnwindSafe(&mut work).catch_unwind().await.is_err() {
@@ -158,11 +182,19 @@ impl Drop for TurnStream {
     }
 }
 
-/// Cancels a turn from anywhere; clones cancel the same one.
-#[derive(Debug, Clone)]
+/// Cancels a turn from anywhere; clones cancel the same one. Keeps no agent alive.
+#[derive(Clone)]
 pub struct TurnControl {
-    agent: Agent,
+    agent: Weak<Shared>,
     cancel: Cancel,
+}
+
+impl fmt::Debug for TurnControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnControl")
+            .field("cancel", &self.cancel)
+            .finish_non_exhaustive()
+    }
 }
 
 impl TurnControl {
@@ -170,12 +202,21 @@ impl TurnControl {
     ///
     /// A stream from the provider is closed at once; tools get the agent's grace period.
     pub fn cancel(&self) {
-        self.cancel_within(self.agent.shared.options.grace);
+        if let Some(agent) = self.agent() {
+            agent.interrupt_turn(&self.cancel, agent.shared.options.grace);
+        }
     }
 
     /// Asks the turn to stop, with a grace period of one's own. The earliest deadline holds.
     pub fn cancel_within(&self, grace: Duration) {
-        self.agent.interrupt_turn(&self.cancel, grace);
+        if let Some(agent) = self.agent() {
+            agent.interrupt_turn(&self.cancel, grace);
+        }
+    }
+
+    fn agent(&self) -> Option<Agent> {
+        let shared = self.agent.upgrade()?;
+        Some(Agent { shared })
     }
 
     /// Whether the turn was asked to stop.

@@ -262,6 +262,8 @@ fn a_file_is_read_by_its_extension_and_named_in_errors() {
     could not read the script `FOLDER/none.toml`
     "#);
     let pipe = folder.join("pipe.toml");
+    // The folder outlives the run.
+    let _ = std::fs::remove_file(&pipe);
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     let error = Script::load(&pipe).unwrap_err();

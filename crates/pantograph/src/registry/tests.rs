@@ -7,7 +7,6 @@ use super::*;
 use crate::batch::{BatchReplies, ReplyUpdate, replies};
 use crate::error::{ErrorClass, ProviderError};
 use crate::ids::{BatchId, TurnId};
-use crate::message::ToolStatus;
 use crate::model::{Model, ModelRef};
 use crate::protocol::{Protocol, ProtocolStream, Request};
 

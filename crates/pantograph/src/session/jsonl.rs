@@ -9,6 +9,7 @@ mod disk;
 pub mod doctor;
 mod encode;
 mod file;
+mod line;
 mod list;
 mod lock;
 mod lookup;

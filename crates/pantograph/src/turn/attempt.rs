@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use super::draft::{Answer, Draft, Visibility};
 use super::drive::{Drive, panic_text};
@@ -285,7 +285,7 @@ impl<'a> Watch<'a> {
             }
             if self.ready >= LOOK {
                 self.ready = 0;
-                if let Poll::Ready(step) = self.poll_total(cx) {
+                if let Some(step) = self.overdue() {
                     return Poll::Ready(step);
                 }
             }
@@ -307,6 +307,14 @@ impl<'a> Watch<'a> {
             self.poll_total(cx)
         })
         .await
+    }
+
+    /// Whether the total limit has passed. Asks the clock and not the timer, which says nothing
+    /// while the task's budget is used up.
+    fn overdue<T>(&self) -> Option<Step<T>> {
+        let (timer, limit) = (self.total.as_ref()?, self.limits.total?);
+        (timer.deadline() <= Instant::now())
+            .then(|| Step::TooLong(too_long("complete answer", "request", limit)))
     }
 
     fn poll_total<T>(&mut self, cx: &mut Context<'_>) -> Poll<Step<T>> {

@@ -349,6 +349,7 @@ impl Drive {
     pub(super) fn hook_context(&self) -> HookContext {
         HookContext {
             agent: self.agent.shared.id,
+            label: self.agent.shared.label.clone(),
             session: self.agent.shared.session_id,
             turn: self.id,
         }

@@ -4,18 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pantograph::{
-    ErrorClass, Event, StopReason, ToolContext, ToolDeclaration, ToolOutput, ToolRegistry,
-    TurnError,
+    ErrorClass, Event, Role, StopReason, ToolContext, ToolOutput, ToolRegistry, TurnError,
 };
 use pantograph_scripted::{Call, Fault, Gate, Script, Step, Thinking};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{builder, finish, run, scripted, shown};
-
-fn declare(name: &str) -> ToolDeclaration {
-    ToolDeclaration::new(name, "A tool.", json!({"type": "object"})).unwrap()
-}
+use crate::support::{builder, declare, finish, run, scripted, shown};
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_closed_at_once_and_nothing_of_it_is_taken_any_more() {
@@ -223,4 +218,33 @@ async fn a_thousand_agents_stream_at_once_without_threads() {
     for turn in turns {
         assert_eq!(turn.await.unwrap().1.stop, StopReason::End);
     }
+}
+
+#[test]
+fn a_turn_that_began_in_a_runtime_settles_there() {
+    let protocol = scripted(Script::new().step(Step::call("wait", json!({}))));
+    let tools = ToolRegistry::new()
+        .tool(declare("wait"), async |context: ToolContext| {
+            context.cancel.asked().await;
+            ToolOutput::text("stopped")
+        })
+        .unwrap();
+    let agent = builder(&protocol).tool_source(Arc::new(tools)).ephemeral();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    let mut turn = agent.run("go").unwrap();
+    runtime.block_on(async {
+        while let Some(event) = turn.next().await {
+            if event.name() == "tool_dispatch_start" {
+                break;
+            }
+        }
+    });
+    // Dropped outside of any runtime.
+    drop(turn);
+    runtime.block_on(agent.settled());
+    assert_eq!(agent.conversation().last().unwrap().role, Role::Tool);
 }

@@ -45,10 +45,7 @@ async fn agent(
     store: &MemoryStore,
     output: String,
 ) -> Agent {
-    let durable: Arc<dyn Protocol> = Arc::new(Durable {
-        inner: Arc::clone(protocol),
-        store: store.clone(),
-    });
+    let durable: Arc<dyn Protocol> = Durable::new(protocol, store);
     Agent::builder(durable, model)
         .clock(Arc::new(CountingClock::default()))
         .tool_source(tools(output))
@@ -283,10 +280,7 @@ async fn a_long_turn_is_compacted_again_and_again_and_every_request_is_valid() {
         );
     let protocol = scripted(script);
     let store = MemoryStore::default();
-    let durable: Arc<dyn Protocol> = Arc::new(Durable {
-        inner: Arc::clone(&protocol),
-        store: store.clone(),
-    });
+    let durable: Arc<dyn Protocol> = Durable::new(&protocol, &store);
     let agent = Agent::builder(durable, small(8_000))
         .clock(Arc::new(CountingClock::default()))
         .tool_source(tools("y".repeat(3_000)))

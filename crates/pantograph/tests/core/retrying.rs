@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pantograph::{
-    ErrorClass, Event, Model, Outcome, ProviderError, StopReason, StreamLimits, TurnError,
-};
+use pantograph::{ErrorClass, Event, Model, Outcome, StopReason, StreamLimits, TurnError};
 use pantograph_scripted::{Fault, Script, Step};
 use tokio::time::Instant;
 
@@ -174,33 +172,4 @@ async fn each_limit_says_which_one_it_is() {
     no event within 300 s (the idle limit of this provider)
     no complete answer within 1000 s (the request limit of this provider)
     ");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_limit_on_one_agent_slows_its_siblings_and_fails_none() {
-    let limit = ProviderError::new(ErrorClass::RateLimit, "slow down")
-        .with_retry_after(Duration::from_secs(30));
-    let protocol = scripted(
-        Script::new()
-            .step(Step::error(limit))
-            .step(Step::text("fine").repeated()),
-    );
-    let shared_model = model();
-    let agent = || {
-        let protocol: Arc<dyn pantograph::protocol::Protocol> = protocol.clone();
-        pantograph::Agent::builder(protocol, shared_model.clone()).ephemeral()
-    };
-    let start = Instant::now();
-    let first = tokio::spawn(finish(agent().run("go").unwrap()));
-    protocol.wait_for_requests(1).await;
-    tokio::task::yield_now().await;
-    let siblings: Vec<_> = (0..3)
-        .map(|_| tokio::spawn(finish(agent().run("go").unwrap())))
-        .collect();
-    for turn in siblings.into_iter().chain([first]) {
-        let (_, outcome) = turn.await.unwrap();
-        assert_eq!(outcome.stop, StopReason::End);
-    }
-    assert!(start.elapsed() >= Duration::from_secs(30));
-    assert_eq!(protocol.requests().len(), 5);
 }

@@ -8,7 +8,7 @@ use pantograph::{
 use pantograph_scripted::{Fault, Gate, Script, ScriptedProtocol, Step};
 use serde_json::json;
 
-use crate::support::{builder, finish, run, scripted, shown};
+use crate::support::{builder, finish, finish_and, run, scripted, shown};
 
 /// An agent with a tool that submits steering and a follow-up while it runs.
 fn submitting(protocol: &Arc<ScriptedProtocol>) -> Agent {
@@ -127,4 +127,31 @@ async fn an_interrupt_gives_back_what_a_person_queued_and_holds_what_code_queued
     ");
     assert_eq!(agent.queued().len(), 1);
     assert!(agent.run_queued().unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_a_person_queued_survives_a_dropped_turn() {
+    let protocol = scripted(Script::new().step(Step::text("a").then(Fault::Stall)));
+    let agent = builder(&protocol).ephemeral();
+    let mut turn = agent.run("go").unwrap();
+    while let Some(event) = turn.next().await {
+        if event.name() == "assistant_text_delta" {
+            break;
+        }
+    }
+    agent.submit(Submission::follow_up("a person's words"));
+    drop(turn);
+    agent.settled().await;
+    assert_eq!(agent.queued().len(), 1);
+}
+
+#[tokio::test]
+async fn an_interrupt_before_the_end_was_seen_holds_what_code_queued() {
+    let protocol = scripted(Script::new().step("one").step("two"));
+    let agent = builder(&protocol).ephemeral();
+    let turn = agent.run("go").unwrap();
+    agent.submit(Submission::follow_up("notice").by_code());
+    // The answer is complete, but its reader is not there yet.
+    finish_and(turn, "assistant_text_delta", |_| agent.interrupt()).await;
+    assert!(agent.run_queued().unwrap().is_none());
 }

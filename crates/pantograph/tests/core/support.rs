@@ -13,10 +13,11 @@ use pantograph::session::{
 };
 use pantograph::{
     Agent, AgentBuilder, Clock, Event, Message, Model, ModelRef, Outcome, ProviderError, SessionId,
-    TurnStream,
+    ToolDeclaration, ToolOutput, ToolRegistry, TurnStream, Usage,
 };
 use pantograph_scripted::{Script, ScriptedProtocol};
 use parking_lot::Mutex;
+use serde_json::json;
 use uuid::Uuid;
 
 /// Ids and times that count up from zero.
@@ -47,16 +48,8 @@ pub(crate) fn builder(protocol: &Arc<ScriptedProtocol>) -> AgentBuilder {
 }
 
 /// Pulls a turn to its end.
-pub(crate) async fn finish(mut turn: TurnStream) -> (Vec<Event>, Arc<Outcome>) {
-    let mut events = Vec::new();
-    while let Some(event) = turn.next().await {
-        events.push(event);
-    }
-    let Some(Event::Settled(outcome)) = events.last() else {
-        panic!("the last event is not `settled`: {:?}", events.last());
-    };
-    let outcome = Arc::clone(outcome);
-    (events, outcome)
+pub(crate) async fn finish(turn: TurnStream) -> (Vec<Event>, Arc<Outcome>) {
+    finish_and(turn, "settled", |_| {}).await
 }
 
 /// Runs a prompt to its end.
@@ -219,9 +212,32 @@ impl SessionStore for MemoryStore {
 
 /// Asks the inner protocol, after it has compared the conversation that it is shown with the
 /// one that the store would load at this moment.
+///
+/// A panic inside a protocol fails only its turn, so differences are kept until this is dropped.
 pub(crate) struct Durable {
-    pub(crate) inner: Arc<ScriptedProtocol>,
-    pub(crate) store: MemoryStore,
+    inner: Arc<ScriptedProtocol>,
+    store: MemoryStore,
+    difference: Mutex<Option<String>>,
+}
+
+impl Durable {
+    pub(crate) fn new(inner: &Arc<ScriptedProtocol>, store: &MemoryStore) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            store: store.clone(),
+            difference: Mutex::new(None),
+        })
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        if let Some(difference) = self.difference.get_mut()
+            && !std::thread::panicking()
+        {
+            panic!("what was asked differs from what was stored: {difference}");
+        }
+    }
 }
 
 #[async_trait]
@@ -232,13 +248,10 @@ impl Protocol for Durable {
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
         if request.purpose == pantograph::protocol::Purpose::Turn {
-            let stored = self.store.tree().conversation();
-            assert_eq!(
-                stored.messages(),
-                request.conversation.messages(),
-                "what is asked differs from what is stored"
-            );
-            assert_eq!(stored.head(), request.conversation.head());
+            let (stored, asked) = (self.store.tree().conversation(), &request.conversation);
+            if stored.messages() != asked.messages() || stored.head() != asked.head() {
+                *self.difference.lock() = Some(format!("{asked:#?}\n{stored:#?}"));
+            }
         }
         self.inner.open(request).await
     }
@@ -250,4 +263,49 @@ impl Protocol for Durable {
     fn release_context(&self, context: &str) {
         self.inner.release_context(context);
     }
+}
+
+pub(crate) fn declare(name: &str) -> ToolDeclaration {
+    ToolDeclaration::new(name, "A tool.", json!({"type": "object"})).unwrap()
+}
+
+/// A tool `echo` that answers this text.
+pub(crate) fn echo(text: impl Into<String>) -> Arc<ToolRegistry> {
+    let text = text.into();
+    let tools = ToolRegistry::new()
+        .tool(declare("echo"), move |_| {
+            let output = ToolOutput::text(text.clone());
+            async move { output }
+        })
+        .unwrap();
+    Arc::new(tools)
+}
+
+/// Counts of tokens, as a provider reports them.
+pub(crate) fn used(input: u64, output: u64) -> Usage {
+    Usage {
+        input: Some(input),
+        output: Some(output),
+        ..Usage::default()
+    }
+}
+
+/// Pulls a turn to its end, and acts at every event of this name.
+pub(crate) async fn finish_and(
+    mut turn: TurnStream,
+    name: &str,
+    mut act: impl FnMut(&TurnStream),
+) -> (Vec<Event>, Arc<Outcome>) {
+    let mut events = Vec::new();
+    while let Some(event) = turn.next().await {
+        if event.name() == name {
+            act(&turn);
+        }
+        events.push(event);
+    }
+    let Some(Event::Settled(outcome)) = events.last() else {
+        panic!("the last event is not `settled`: {:?}", events.last());
+    };
+    let outcome = Arc::clone(outcome);
+    (events, outcome)
 }

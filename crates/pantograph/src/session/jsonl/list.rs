@@ -12,8 +12,8 @@ use super::lookup;
 use super::marks::Mark;
 use super::outline::Outline;
 use super::places::Places;
-use super::read::{self, RawLine};
-use super::window::{OwnedLine, Window};
+use super::read;
+use super::window::Window;
 use crate::ids::SessionId;
 use crate::message::{Message, Origin, Role};
 use crate::session::{Header, Record, SessionError, SessionInfo};
@@ -213,17 +213,16 @@ impl Ends {
             .map_err(|source| io_error("open", &places.path, source))?;
         let window = Window::new(file).map_err(failed)?;
         let first = window.line_at(0).map_err(failed)?;
-        let header = read::header(first.as_ref().map(OwnedLine::as_raw), places)?;
+        let header = read::header(first.as_ref(), places)?;
         let mut lines = window.backwards();
         while let Some(line) = lines.next().map_err(failed)? {
             if line.offset == 0 {
                 break;
             }
-            let raw = line.as_raw();
-            if raw.is_torn() || raw.is_blank() {
+            if line.is_torn() || line.is_blank() {
                 continue;
             }
-            let outline = match Outline::read(raw.bytes) {
+            let outline = match Outline::read(&line.bytes) {
                 Ok(Some(outline)) => outline,
                 Ok(None) => continue,
                 // Whoever loads the session fails there, too, and knows which line it is.
@@ -308,17 +307,4 @@ fn whole_branch(window: &Window, places: &Places) -> Result<Branch, SessionError
 fn file_time(window: &Window) -> Option<Timestamp> {
     let modified = window.file().metadata().ok()?.modified().ok()?;
     Timestamp::try_from(modified).ok()
-}
-
-impl OwnedLine {
-    /// The line as others look at it; its number is not known.
-    pub(super) fn as_raw(&self) -> RawLine<'_> {
-        RawLine {
-            number: 0,
-            offset: self.offset,
-            bytes: &self.bytes,
-            complete: self.complete,
-            last: self.last,
-        }
-    }
 }

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 
 use super::decode::{self, Context};
 use super::disk::io_error;
+use super::line::{Line, lines};
 use super::outline::Outline;
 use super::places::Places;
-use super::read::{self, RawLine, lines};
+use super::read;
 use super::window::Window;
 use crate::ids::MessageId;
 use crate::message::{Message, Metadata, Role};
@@ -24,7 +25,7 @@ pub(super) fn load(
     let failed = |source| io_error("read", &places.path, source);
     let window = Window::new(file).map_err(failed)?;
     let first = window.line_at(0).map_err(failed)?;
-    let header = read::header(first.as_ref().map(|line| line.as_raw()), places)?;
+    let header = read::header(first.as_ref(), places)?;
     let mut messages = match options.from_end {
         true => from_end(&window, places, header.created, options).map_err(failed)?,
         false => None,
@@ -116,17 +117,16 @@ fn from_end(
             let found = !matches!(next, Next::Id(_));
             return Ok(found.then_some(chosen.messages));
         };
-        let raw = line.as_raw();
-        if raw.is_torn() || raw.is_blank() {
+        if line.is_torn() || line.is_blank() {
             continue;
         }
-        let outline = match Outline::read(raw.bytes) {
+        let outline = match Outline::read(&line.bytes) {
             Ok(Some(outline)) => outline,
             Ok(None) => continue,
             Err(_) => return Ok(None),
         };
         match &*outline.kind.0 {
-            "metadata" => match decode::record(raw.bytes, &context) {
+            "metadata" => match decode::record(&line.bytes, &context) {
                 Ok(Some(Record::Metadata {
                     target,
                     metadata: set,
@@ -156,14 +156,14 @@ fn from_end(
                         return Ok(None);
                     }
                     let Ok(Some(Record::Message(mut message))) =
-                        decode::record(raw.bytes, &context)
+                        decode::record(&line.bytes, &context)
                     else {
                         return Ok(None);
                     };
                     if let Some(set) = metadata.remove(&message.id) {
                         message.metadata = set;
                     }
-                    chosen.offer(message, raw.bytes.len());
+                    chosen.offer(message, line.bytes.len());
                 }
                 next = match outline.parent {
                     None => Next::Any,
@@ -179,7 +179,7 @@ fn from_end(
 
 /// A message or compaction, and where it is.
 struct Node<'a> {
-    line: RawLine<'a>,
+    line: Line<&'a [u8]>,
     previous: Option<MessageId>,
     parent: Option<usize>,
     is_wanted: bool,
@@ -305,7 +305,7 @@ fn nodes<'a>(
     Ok(Nodes { all, path })
 }
 
-fn corrupt(places: &Places, line: RawLine<'_>, fault: decode::Fault) -> SessionError {
+fn corrupt(places: &Places, line: Line<&[u8]>, fault: decode::Fault) -> SessionError {
     SessionError::Corrupt {
         path: places.path.clone(),
         line: line.number,

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::decode::{self, Context, HeaderFault};
 use super::disk::io_error;
 use super::encode::VERSION;
+use super::line::Line;
 use super::marks::Marks;
 use super::places::Places;
 use crate::session::{Header, Record, SessionError, SessionTree};
@@ -19,75 +20,6 @@ pub(super) struct Loaded {
     pub(super) marks: Marks,
     /// Where the next record belongs: after the last whole line.
     pub(super) length: u64,
-}
-
-/// A line of a file, without its line break.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct RawLine<'a> {
-    /// Counted from 1.
-    pub(super) number: u64,
-    /// Where it begins in the file.
-    pub(super) offset: u64,
-    /// What it holds.
-    pub(super) bytes: &'a [u8],
-    /// Whether a line break ends it.
-    pub(super) complete: bool,
-    /// Whether the file ends with it.
-    pub(super) last: bool,
-}
-
-impl RawLine<'_> {
-    /// The same line with its contents, which may end in a line break.
-    fn with<'a>(&self, contents: &'a [u8]) -> RawLine<'a> {
-        let content = contents.strip_suffix(b"\n");
-        RawLine {
-            number: self.number,
-            offset: self.offset,
-            bytes: content.unwrap_or(contents),
-            complete: content.is_some(),
-            last: self.last,
-        }
-    }
-
-    /// Whether it holds nothing but white space, which means nothing.
-    pub(super) fn is_blank(&self) -> bool {
-        self.bytes.trim_ascii().is_empty()
-    }
-
-    /// Whether it was cut off while it was written: no line break ends it, or it is of zeros, as
-    /// a crash of the system leaves space that was never filled. A whole line with a bad byte was
-    /// written once, and is not to be dropped in silence.
-    pub(super) fn is_torn(&self) -> bool {
-        let is_void = !self.bytes.is_empty() && self.bytes.iter().all(|&byte| byte == 0);
-        self.last && (!self.complete || is_void)
-    }
-}
-
-/// The lines of a file.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = RawLine<'_>> {
-    let mut offset = 0;
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        let mut rest = &bytes[offset..];
-        let start = rest;
-        // Reading from memory cannot fail.
-        let length = rest.skip_until(b'\n').unwrap_or(0);
-        if length == 0 {
-            return None;
-        }
-        let line = &start[..length];
-        let content = line.strip_suffix(b"\n");
-        number += 1;
-        let line = RawLine {
-            number,
-            offset: offset as u64,
-            bytes: content.unwrap_or(line),
-            complete: content.is_some(),
-            last: rest.is_empty(),
-        };
-        offset += length;
-        Some(line)
-    })
 }
 
 /// Reads a file from its beginning.
@@ -109,7 +41,10 @@ pub(super) fn file(file: &File, places: &Places) -> Result<Loaded, SessionError>
 }
 
 /// Reads the first line.
-pub(super) fn header(line: Option<RawLine<'_>>, places: &Places) -> Result<Header, SessionError> {
+pub(super) fn header<B: AsRef<[u8]>>(
+    line: Option<&Line<B>>,
+    places: &Places,
+) -> Result<Header, SessionError> {
     let corrupt = |column, message: &str| SessionError::Corrupt {
         path: places.path.clone(),
         line: 1,
@@ -118,10 +53,10 @@ pub(super) fn header(line: Option<RawLine<'_>>, places: &Places) -> Result<Heade
     };
     let line = line.ok_or_else(|| corrupt(1, "the file is empty"))?;
     if !line.complete {
-        let column = line.bytes.len() as u64 + 1;
+        let column = line.bytes.as_ref().len() as u64 + 1;
         return Err(corrupt(column, "the first line is cut off"));
     }
-    match decode::header(line.bytes, places.id) {
+    match decode::header(line.bytes.as_ref(), places.id) {
         Ok(header) => Ok(header),
         Err(HeaderFault::Newer(found)) => Err(SessionError::NewerVersion {
             path: places.path.clone(),
@@ -140,10 +75,10 @@ pub(super) fn header(line: Option<RawLine<'_>>, places: &Places) -> Result<Heade
 pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loaded, SessionError> {
     let failed = |source| io_error("read", &places.path, source);
     let mut buffer = Vec::new();
-    let mut next = RawLine::default();
+    let mut next = Line::default();
     read_line(&mut reader, &mut buffer, &mut next).map_err(failed)?;
     let first = (!buffer.is_empty()).then(|| next.with(&buffer));
-    let header = header(first, places)?;
+    let header = header(first.as_ref(), places)?;
     let created = header.created;
     let mut tree = SessionTree::new(header);
     let mut marks = Marks::default();
@@ -200,7 +135,7 @@ pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loade
 fn read_line(
     reader: &mut impl BufRead,
     buffer: &mut Vec<u8>,
-    line: &mut RawLine<'static>,
+    line: &mut Line<()>,
 ) -> std::io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);

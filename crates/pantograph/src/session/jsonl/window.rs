@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use super::line::Line;
+
 /// A file up to this size is read at once: that costs less than asking for its parts.
 const SMALL_FILE: u64 = 32 * 1024;
 /// How much of a larger one is read at first; a line that is longer takes more, each time twice as
@@ -18,18 +20,6 @@ pub(super) struct Window {
     length: u64,
     /// The beginning of the file: all of it, where it is small.
     start: Vec<u8>,
-}
-
-/// A line that was read.
-pub(super) struct OwnedLine {
-    /// Where it begins.
-    pub(super) offset: u64,
-    /// What it holds, without the line break.
-    pub(super) bytes: Vec<u8>,
-    /// Whether a line break ends it.
-    pub(super) complete: bool,
-    /// Whether the file ends with it.
-    pub(super) last: bool,
 }
 
 impl Window {
@@ -54,7 +44,7 @@ impl Window {
     }
 
     /// The line that begins at `offset`; `None` if none begins there.
-    pub(super) fn line_at(&self, offset: u64) -> io::Result<Option<OwnedLine>> {
+    pub(super) fn line_at(&self, offset: u64) -> io::Result<Option<Line<Vec<u8>>>> {
         if offset >= self.length || (offset > 0 && *self.bytes(offset - 1, 1)? != *b"\n") {
             return Ok(None);
         }
@@ -66,7 +56,8 @@ impl Window {
             if let Some(end) = piece.iter().position(|&byte| byte == b'\n') {
                 bytes.extend_from_slice(&piece[..end]);
                 let last = offset + bytes.len() as u64 + 1 == self.length;
-                return Ok(Some(OwnedLine {
+                return Ok(Some(Line {
+                    number: 0,
                     offset,
                     bytes,
                     complete: true,
@@ -75,7 +66,8 @@ impl Window {
             }
             bytes.extend_from_slice(&piece);
             if offset + bytes.len() as u64 >= self.length {
-                return Ok(Some(OwnedLine {
+                return Ok(Some(Line {
+                    number: 0,
                     offset,
                     bytes,
                     complete: false,
@@ -131,7 +123,7 @@ pub(super) struct Backwards<'w> {
 
 impl Backwards<'_> {
     /// The line before.
-    pub(super) fn next(&mut self) -> io::Result<Option<OwnedLine>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<Vec<u8>>>> {
         while !self.ended {
             if let Some(at) = self.block.iter().rposition(|&byte| byte == b'\n') {
                 let piece = self.block.split_off(at + 1);
@@ -159,7 +151,7 @@ impl Backwards<'_> {
     }
 
     /// Puts a line together; `None` for the nothing after the last line break.
-    fn line(&mut self, offset: u64, first: Vec<u8>) -> Option<OwnedLine> {
+    fn line(&mut self, offset: u64, first: Vec<u8>) -> Option<Line<Vec<u8>>> {
         let mut bytes = first;
         for tail in self.tails.drain(..).rev() {
             bytes.extend_from_slice(&tail);
@@ -169,7 +161,8 @@ impl Backwards<'_> {
             return None;
         }
         let last = std::mem::replace(&mut self.next_is_last, false);
-        Some(OwnedLine {
+        Some(Line {
+            number: 0,
             offset,
             bytes,
             complete,
@@ -184,7 +177,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::read::lines;
+    use super::super::line::lines;
     use super::*;
 
     fn window(bytes: &[u8]) -> Window {

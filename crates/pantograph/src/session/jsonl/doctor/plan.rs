@@ -12,9 +12,10 @@ use crate::message::{Message, Metadata};
 use crate::session::jsonl::attachments::Attachments;
 use crate::session::jsonl::decode::{self, Context, Fault};
 use crate::session::jsonl::encode;
+use crate::session::jsonl::line::{Line as FileLine, lines};
 use crate::session::jsonl::marks::{Mark, Marks};
 use crate::session::jsonl::places::Places;
-use crate::session::jsonl::read::{self, RawLine};
+use crate::session::jsonl::read;
 use crate::session::{Compaction, Header, Record, SessionError};
 
 /// What is wrong with a file, and the lines that a repaired one has.
@@ -55,9 +56,9 @@ impl<'a> Plan<'a> {
     ///
     /// [`SessionError::NewerVersion`].
     pub(super) fn new(bytes: &'a [u8], places: &Places) -> Result<Self, SessionError> {
-        let mut lines = read::lines(bytes).peekable();
+        let mut lines = lines(bytes).peekable();
         let first = lines.peek().copied();
-        let read = read::header(first, places);
+        let read = read::header(first.as_ref(), places);
         let (header, problem) = match read {
             Ok(header) => (header, None),
             Err(SessionError::Corrupt {
@@ -151,7 +152,7 @@ impl<'a> Plan<'a> {
         Ok(out)
     }
 
-    fn line(&mut self, line: RawLine<'a>) {
+    fn line(&mut self, line: FileLine<&'a [u8]>) {
         if line.is_torn() {
             self.changes = true;
             let what = format!("the last record was cut off ({} bytes)", line.bytes.len());
@@ -175,7 +176,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn damaged(&mut self, line: RawLine<'a>, fault: Fault) {
+    fn damaged(&mut self, line: FileLine<&'a [u8]>, fault: Fault) {
         self.moves();
         let stub = salvage::stub(line.bytes, self.known.previous(), self.header.created)
             .filter(|stub| self.known.line_of(&stub.id).is_none());
@@ -195,7 +196,7 @@ impl<'a> Plan<'a> {
 
     /// A missing attachment stays missing: it cannot be brought back, and the record that names it
     /// says at least what was there.
-    fn attachments(&mut self, line: RawLine<'_>, record: &Record) {
+    fn attachments(&mut self, line: FileLine<&[u8]>, record: &Record) {
         for fault in self.attached.faults(record) {
             let column = column_of(line.bytes, &fault.name);
             self.problem(
@@ -207,7 +208,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn read(&self, line: RawLine<'_>) -> Result<Option<Record>, Fault> {
+    fn read(&self, line: FileLine<&[u8]>) -> Result<Option<Record>, Fault> {
         let context = Context {
             files: &self.files,
             previous: self.known.previous(),
@@ -218,7 +219,7 @@ impl<'a> Plan<'a> {
 
     /// Takes a record into the tree, with other references where its own lead nowhere; then the
     /// line with these, too.
-    fn record(&mut self, line: RawLine<'_>, mut record: Record) -> (Record, Option<Vec<u8>>) {
+    fn record(&mut self, line: FileLine<&[u8]>, mut record: Record) -> (Record, Option<Vec<u8>>) {
         let (Record::Message(Message { at, .. })
         | Record::Metadata { at, .. }
         | Record::Compaction(Compaction { at, .. })
@@ -261,7 +262,7 @@ impl<'a> Plan<'a> {
 
     fn misnamed(
         &mut self,
-        line: RawLine<'_>,
+        line: FileLine<&[u8]>,
         field: &str,
         missing: &MessageId,
         instead: Option<&MessageId>,
@@ -276,7 +277,7 @@ impl<'a> Plan<'a> {
         self.problem(line.number, column, what, repair);
     }
 
-    fn duplicate(&mut self, line: RawLine<'_>, id: &MessageId) {
+    fn duplicate(&mut self, line: FileLine<&[u8]>, id: &MessageId) {
         if let Some(first) = self.known.line_of(id) {
             let column = column_of(line.bytes, "\"id\"");
             let what = format!("its id `{id}` is that of line {first}, too");

@@ -88,8 +88,10 @@ impl<'de> Visitor<'de> for &mut Fields {
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
                 "type" => self.kind = Some(map.next_value::<Text<'_>>()?.0.into_owned()),
-                "id" => self.id = Some(id(&map.next_value()?)),
-                "parent" => self.parent = Some(map.next_value::<Option<_>>()?.as_ref().map(id)),
+                "id" => self.id = Some(map.next_value::<Text<'_>>()?.id()),
+                "parent" => {
+                    self.parent = Some(map.next_value::<Option<Text<'_>>>()?.map(|id| id.id()))
+                }
                 "role" => self.role = decode::role(&map.next_value::<Text<'_>>()?.0),
                 "at" => self.at = decode::time(&map.next_value::<Text<'_>>()?.0).ok(),
                 _ => {
@@ -100,8 +102,4 @@ impl<'de> Visitor<'de> for &mut Fields {
         self.is_whole = true;
         Ok(())
     }
-}
-
-fn id(text: &Text<'_>) -> MessageId {
-    MessageId::new(&*text.0)
 }
