@@ -1,8 +1,8 @@
 //! Where a command works: the directory, the configuration, the sessions.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, io, thread};
 
 use panto_host::config::{Config, LoadConfig};
 use panto_host::dirs::{Dirs, Environment, project_root};
@@ -176,6 +176,10 @@ fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = match workers {
         Workers::None => tokio::runtime::Builder::new_current_thread(),
         Workers::Few => {
+            threads_can_start().map_err(|error| {
+                let error = anyhow::Error::new(error).context("could not start a thread");
+                Failure::new(Exit::TurnFailed, "internal", error)
+            })?;
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(2);
             builder
@@ -190,6 +194,23 @@ fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
         signals::survive_file_limits();
     }
     Ok(runtime)
+}
+
+/// Tries whether the system gives the threads that a runtime with workers takes at once.
+///
+/// tokio panics if it does not, and then waits for ever for the workers that it has.
+fn threads_can_start() -> io::Result<()> {
+    /// The workers, and one each for files and standard input.
+    const THREADS: usize = 4;
+    let gate = parking_lot::Mutex::new(());
+    thread::scope(|scope| {
+        // Until it is dropped all of them are there.
+        let _closed = gate.lock();
+        for _ in 0..THREADS {
+            thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()))?;
+        }
+        Ok(())
+    })
 }
 
 /// What a runtime is for.
