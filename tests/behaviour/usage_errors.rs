@@ -52,7 +52,7 @@ fn flags_that_do_not_go_together() {
 
     error: `--model` is about answering a prompt and cannot stand before a command
 
-    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet)
+    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither
     "#);
 }
 
