@@ -23,6 +23,26 @@ fn the_demo_speaks_json_too() {
     assert_eq!(result["usage"]["input"], 1661);
 }
 
+#[test]
+fn the_demo_needs_not_even_a_home() {
+    let machine = Machine::without_config();
+    let mut command = machine.command(&["demo"]);
+    let output = command.env_clear().output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("the conversation is not kept"), "{errors}");
+    assert!(!errors.contains("--resume"), "{errors}");
+}
+
+#[test]
+fn its_session_goes_on_with_another_model_and_without_its_tools() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"hello\" }]");
+    machine.run(&["demo"]);
+    let id = machine.only_session();
+    let ran = machine.run(&["-p", "and now?", "--resume", &id]);
+    assert_eq!(ran.answer(), "hello\n");
+}
+
 /// The calls of one answer run at the same time, and which is done first is left to chance: puts
 /// the results that stand together in order.
 fn in_call_order(notes: &str) -> String {

@@ -35,7 +35,8 @@ fn a_full_disk_leaves_nothing_half_written() {
     shell
         .args([
             "-c",
-            "trap '' XFSZ; ulimit -f 1; exec \"$0\" -p second --continue",
+            // By default the system ends a process that goes past the limit.
+            "ulimit -f 1; exec \"$0\" -p second --continue",
             env!("CARGO_BIN_EXE_panto"),
         ])
         .env(

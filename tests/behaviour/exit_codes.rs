@@ -34,6 +34,18 @@ fn refused_credentials() {
 }
 
 #[test]
+fn a_rate_limit_that_is_too_long_to_wait_for() {
+    let script = "[[steps]]\nrepeat = true\nopen = [{ error = \"rate_limit\", message = \"slow down\", status = 429, retry_after_ms = 1200000 }]";
+    let machine = Machine::with_script(script);
+    let ran = machine.run(&["-p", "go", "-o", "json"]);
+    let error = ran.result()["error"].take();
+    assert_eq!(error["retry_after_ms"], 1_200_000);
+    assert_eq!(error["status"], 429);
+    let said = "the provider asks to wait 1200 s";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
+
+#[test]
 fn a_model_that_is_not_there() {
     let ran = answer(r#"open = [{ error = "model_not_found" }]"#);
     insta::assert_snapshot!(ran.shown(), @r"
@@ -67,7 +79,7 @@ fn an_answer_that_a_limit_cut() {
     and so
     -- stderr
     error: a limit cut the answer
-      hint: `panto -p "go on" --continue` asks for the rest
+      hint: `panto -p "go on" --resume ID` asks for the rest
     "#);
     let result = machine.run(&["-p", "go", "--output", "json"]).result();
     assert_eq!(result["status"], "limit");

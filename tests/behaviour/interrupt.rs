@@ -27,14 +27,62 @@ fn the_first_ctrl_c_settles_the_turn_and_keeps_what_there_is() {
 }
 
 #[test]
-fn a_request_to_terminate_does_the_same() {
+fn a_request_to_terminate_and_a_lost_terminal_do_the_same() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let machine = Machine::with_script(STALLED);
+        let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
+        running.read_until("assistant_text_delta");
+        running.signal(signal);
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(code), "{}", ran.shown());
+        assert_eq!(ran.result()["status"], "cancelled");
+    }
+}
+
+#[test]
+fn two_signals_at_once_are_one() {
     let machine = Machine::with_script(STALLED);
     let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
     running.read_until("assistant_text_delta");
+    // As `timeout` does: to the process, then to its group.
     running.signal(Signal::TERM);
+    running.signal(Signal::INT);
     let ran = running.finish();
-    assert_eq!(ran.code, Some(143), "{}", ran.shown());
+    assert!(matches!(ran.code, Some(130 | 143)), "{}", ran.shown());
     assert_eq!(ran.result()["status"], "cancelled");
+}
+
+// Elsewhere nothing tells what the process was started to ignore.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_is_to_be_ignored_is() {
+    let machine = Machine::with_script(STALLED);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    let mut running = machine.start_by(&mut shell, &["-p", "go", "-o", "stream-json"]);
+    running.read_until("assistant_text_delta");
+    running.signal(Signal::HUP);
+    running.signal(Signal::INT);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(130), "{}", ran.shown());
+}
+
+// Elsewhere nothing shows that the program listens already.
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_are_heeded_while_standard_input_is_read() {
+    let machine = Machine::with_script(STALLED);
+    let mut command = machine.command(&["-p", "go", "-o", "json"]);
+    command.stdin(std::process::Stdio::piped());
+    let running = machine.start_command(&mut command);
+    // There is nothing to see yet: the signal may come before there is a listener.
+    running.wait_for_thread("stdin");
+    running.signal(Signal::INT);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(130), "{}", ran.shown());
+    let result = ran.result();
+    assert_eq!(result["status"], "cancelled");
+    assert_eq!(result["session_id"], serde_json::Value::Null);
 }
 
 #[test]
@@ -57,9 +105,5 @@ fn a_second_ctrl_c_exits_at_once() {
         Machine::with_script("[[steps]]\nplay = [{ text = \"0123456789\", count = 1000000 }]");
     let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
     running.read_until("assistant_text_delta");
-    running.signal(Signal::INT);
-    running.signal(Signal::TERM);
-    let code = running.wait();
-    // Which of two signals comes first when both are pending is the system's choice.
-    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+    assert_eq!(running.insist(Signal::INT), Some(130));
 }

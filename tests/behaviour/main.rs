@@ -17,6 +17,7 @@ mod output_formats;
 mod prompts;
 mod readme;
 mod repository;
+mod resources;
 mod resuming;
 mod session_commands;
 mod support;

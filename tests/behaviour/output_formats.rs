@@ -56,6 +56,7 @@ fn json_is_one_object() {
       "stop": "end",
       "text": "It is 42 \u0007.",
       "session_id": "ID",
+      "saved": true,
       "model": "test:model",
       "usage": {
         "input": 30,
@@ -123,7 +124,7 @@ fn verbose_tells_about_tools_on_standard_error() {
     panto: model test:model
     panto: read {"path":"x"}
     panto: read error: There is no tool `read`: no tools are available.
-    panto: end, ? tokens in, ? out
+    panto: end, usage not reported
     "#);
 }
 

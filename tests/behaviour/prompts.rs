@@ -27,6 +27,13 @@ fn from_the_command_line() {
 }
 
 #[test]
+fn at_the_end_of_the_command_line() {
+    let machine = machine("ask me");
+    let ran = machine.run(&["-p", "--output", "text", "ask me"]);
+    assert_heard(&machine, ran, "ask me");
+}
+
+#[test]
 fn from_standard_input() {
     let machine = machine("piped");
     let ran = machine.run_with_input(&["-p", "--output", "text"], b"piped\n");

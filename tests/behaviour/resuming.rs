@@ -217,3 +217,71 @@ fn a_session_in_use_says_by_whom() {
         .run(&["session", "show", &machine.only_session()])
         .answer();
 }
+
+/// A model that is not there for now, and is asked only once.
+fn machine_without_retries(script: &str) -> Machine {
+    let machine = Machine::with_script(script);
+    machine.write_config(
+        r#"model = "test:model"
+[providers.test]
+protocol = "scripted"
+script = "script.toml"
+max_retries = 0
+[providers.test.models.model]
+"#,
+    );
+    machine
+}
+
+#[test]
+fn a_failed_first_turn_is_not_saved_and_says_so() {
+    let machine =
+        machine_without_retries("[[steps]]\nrepeat = true\nopen = [{ error = \"overloaded\" }]");
+    insta::assert_snapshot!(machine.run(&["-p", "first"]).shown(), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: `test:model` gave no answer
+      cause: scripted overloaded error
+      hint: this may pass; nothing is saved yet: run the same command again
+    ");
+    let result = machine.run(&["-p", "first", "-o", "json"]).result();
+    assert_eq!(result["saved"], false);
+    let hint = result["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("run the same command again"), "{hint}");
+    assert_eq!(machine.session_files().len(), 0);
+}
+
+#[test]
+fn a_turn_that_failed_goes_on_without_the_prompt_said_twice() {
+    let machine = machine_without_retries(COUNTING);
+    let result = machine.run(&["-p", "first", "-o", "json"]).result();
+    assert_eq!(result["saved"], true);
+    machine.write_script("[[steps]]\nopen = [{ error = \"overloaded\" }]");
+    insta::assert_snapshot!(machine.run(&["-p", "second", "--continue"]).shown(), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: `test:model` gave no answer
+      cause: scripted overloaded error
+      hint: this may pass; `panto -p --resume ID` asks again, without a new prompt
+    ");
+    machine.write_script(COUNTING);
+    let id = machine.only_session();
+    assert_eq!(machine.run(&["-p", "--resume", &id]).answer(), "2\n");
+    let shown = machine.run(&["session", "show", &id]).answer();
+    assert_eq!(shown.matches("second").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_session_with_nothing_left_to_do_needs_a_prompt() {
+    let machine = Machine::with_script(COUNTING);
+    machine.run(&["-p", "first"]).answer();
+    insta::assert_snapshot!(machine.run(&["-p", "--continue"]).shown(), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there is nothing to go on from
+      hint: the session's last answer is complete; write a prompt behind -p, or pipe one
+    ");
+}

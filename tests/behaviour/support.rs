@@ -126,7 +126,25 @@ context_window = 100000
 
     /// Starts the program; the test reads its standard output line by line.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running<'_> {
-        Running::start(self, &mut self.command(arguments))
+        self.start_command(&mut self.command(arguments))
+    }
+
+    /// Starts a command that [`Machine::command`] has made.
+    pub(crate) fn start_command(&self, command: &mut Command) -> Running<'_> {
+        Running::start(self, command)
+    }
+
+    /// Starts `command` with the program and its arguments behind its own.
+    pub(crate) fn start_by(&self, command: &mut Command, arguments: &[&str]) -> Running<'_> {
+        command
+            .arg(env!("CARGO_BIN_EXE_panto"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PANTO_SESSION_DIR", self.sessions())
+            .current_dir(self.work())
+            .stdin(Stdio::null());
+        Running::start(self, command)
     }
 
     fn ran(&self, output: Output) -> Ran {

@@ -52,7 +52,7 @@ fn flags_that_do_not_go_together() {
 
     error: `--model` is about answering a prompt and cannot stand before a command
 
-    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet)
+    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither
     "#);
 }
 
@@ -61,8 +61,22 @@ fn a_prompt_in_the_wrong_place() {
     insta::assert_snapshot!(refusal(&["-p", "fix", "the", "build"]), @r#"
     error: unrecognized subcommand 'the'
 
-      tip: a prompt stands directly behind `-p`, in quotes: panto -p "…"
+      tip: a prompt stands behind `-p`, in quotes: panto -p "…"
     "#);
+}
+
+#[test]
+fn a_tip_stands_only_where_it_fits() {
+    for arguments in [&["sesions"][..], &["session", "shwo"], &["sessions", "foo"]] {
+        let said = refusal(arguments);
+        assert!(!said.contains("a prompt stands"), "{said}");
+    }
+    let said = refusal(&["sessions", "--limit", "0"]);
+    assert!(said.contains("not a whole number from 1"), "{said}");
+    let help = Machine::without_config()
+        .run(&["help", "sessions"])
+        .answer();
+    assert!(help.contains("--limit"), "{help}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod request;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use panto_host::config::REASONING;
 
 pub(crate) use request::Request;
 
@@ -13,7 +14,6 @@ pub(crate) use request::Request;
 #[command(
     name = "panto",
     version,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Run `panto --help` for examples, exit codes and environment variables.",
     after_long_help = AFTER_HELP
@@ -41,7 +41,7 @@ Exit codes:
   1    the turn failed, was cut by a limit, or the model answered with nothing
   2    usage or configuration; a session that is unknown, corrupt or in use
   3    the provider refused the credentials
-  130  interrupted (Ctrl+C); 143 if terminated
+  130  interrupted (Ctrl+C); 143 if terminated, 129 if the terminal is gone
 
 Environment:
   PANTO_SESSION_DIR  where sessions lie [${XDG_DATA_HOME:-~/.local/share}/panto/sessions]
@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     pub(crate) model: Option<String>,
 
     /// Reason so much: off, minimal, low, medium, high, xhigh or max
-    #[arg(long, value_name = "LABEL", help_heading = HEADING)]
+    #[arg(long, value_name = "LABEL", value_parser = REASONING.to_vec(), hide_possible_values = true, help_heading = HEADING)]
     pub(crate) reasoning: Option<String>,
 
     /// Take the system prompt from a file
@@ -159,8 +159,15 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// List at most so many [default: 20; all with --json]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("not a whole number from 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }
 
 #[derive(Debug, Args)]

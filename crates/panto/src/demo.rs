@@ -67,19 +67,33 @@ fn play(
         ));
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let store = place.store()?;
-        let agent = builder.create(&store, place.cwd()).await?;
+        let (agent, store, path) = match place.store() {
+            Ok(store) => {
+                let agent = builder.create(&store, place.cwd()).await?;
+                let path = store.path(agent.session_id());
+                (agent, Some(store), Some(path))
+            }
+            // The demo needs nothing, not even a home.
+            Err(failure) => {
+                let why = failure.to_run_error().message;
+                streams::warn(format!("the conversation is not kept: {why}"));
+                (builder.ephemeral(), None, None)
+            }
+        };
         let id = agent.session_id();
-        let ended = run::drive(agent, PROMPT.to_owned(), true, &place, &signals, output).await;
+        let ask = run::Ask::Prompt(PROMPT.to_owned());
+        let ended = run::drive(agent, ask, store, &place, &signals, output).await;
         Ok(Played {
             // Inside the runtime: a signal must end a write that nobody reads.
             exit: finish(&ended, output),
-            where_it_lies: format!(
-                "\nThe conversation is kept in {}\n  \
-                 read it again:      panto session show {id}\n  \
-                 go on with a model: panto -p \"…\" --resume {id}\n",
-                store.path(id).display()
-            ),
+            where_it_lies: path.map_or_else(String::new, |path| {
+                format!(
+                    "\nThe conversation is kept in {}\n  \
+                     read it again: panto session show {id}\n  \
+                     go on with it, once a model is configured: panto -p \"…\" --resume {id}\n",
+                    path.display()
+                )
+            }),
         })
     })
 }

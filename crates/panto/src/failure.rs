@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use panto_host::headless::{RunError, sanitize};
 use pantograph::session::SessionError;
-use pantograph::{ErrorClass, TurnError, with_causes};
+use pantograph::{ErrorClass, ProviderError, SessionId, TurnError, with_causes};
 
 /// What the process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub(crate) enum Exit {
     CredentialsRefused,
     Interrupted,
     Terminated,
+    HungUp,
 }
 
 impl Exit {
@@ -30,6 +31,7 @@ impl Exit {
             // As shells say of a program that a signal ended: 128 and its number.
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
+            Exit::HungUp => 129,
         }
     }
 }
@@ -114,10 +116,14 @@ impl Failure {
 
     /// The same for programs.
     pub(crate) fn to_run_error(&self) -> RunError {
+        let mut causes = self.error.chain();
+        let provider = causes.find_map(|cause| cause.downcast_ref::<ProviderError>());
         RunError {
             kind: self.kind.to_owned(),
             message: with_causes(self.error.as_ref()),
             hint: self.hint.clone(),
+            retry_after: provider.and_then(|error| error.retry_after),
+            status: provider.and_then(|error| error.status),
         }
     }
 }
@@ -160,8 +166,33 @@ impl From<SessionError> for Failure {
     }
 }
 
+/// How the person who asked gets on after a turn that did not end well.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WayOn {
+    /// The session is on disk.
+    Resume(SessionId),
+    /// The session would be on disk with its first answer.
+    NotSavedYet,
+    /// Nothing is to be kept.
+    NotKept,
+}
+
+impl WayOn {
+    /// How to ask again.
+    fn again(self) -> String {
+        match self {
+            // The prompt is in the session already: saying it again would double it.
+            WayOn::Resume(id) => {
+                format!("`panto -p --resume {id}` asks again, without a new prompt")
+            }
+            WayOn::NotSavedYet => "nothing is saved yet: run the same command again".to_owned(),
+            WayOn::NotKept => "run the same command again".to_owned(),
+        }
+    }
+}
+
 /// What a failed turn means for the person who asked.
-pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
+pub(crate) fn of_turn(error: &TurnError, model: &str, way_on: WayOn) -> Failure {
     let kind = error.kind();
     let failure = Failure::new(Exit::TurnFailed, kind, error.clone());
     let provider = model
@@ -172,6 +203,12 @@ pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
             TurnError::Session(_) => failure.with_hint(
                 "what was said is not saved; PANTO_SESSION_DIR says where sessions are kept",
             ),
+            TurnError::NothingToContinue => Failure {
+                exit: Exit::Usage,
+                ..failure.with_hint(
+                    "the session's last answer is complete; write a prompt behind -p, or pipe one",
+                )
+            },
             TurnError::Internal(_) => failure.with_hint("this is a bug of panto; please report it"),
             _ => failure,
         };
@@ -182,7 +219,15 @@ pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
         _ => failure,
     }
     .context(format!("`{model}` gave no answer"));
+    let retry_after = error.provider().and_then(|error| error.retry_after);
     match class {
+        _ if class.is_retryable() && retry_after.is_some() => {
+            let seconds = retry_after.unwrap_or_default().as_secs_f64().ceil();
+            failure.with_hint(format!(
+                "the provider asks to wait {seconds} s; {}",
+                way_on.again()
+            ))
+        }
         ErrorClass::Authentication => Failure {
             exit: Exit::CredentialsRefused,
             ..failure.with_hint(format!("check the key of the provider `{provider}`"))
@@ -194,7 +239,7 @@ pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
             "the conversation is too long for the model even after a compaction; begin a new session",
         ),
         ErrorClass::RateLimit | ErrorClass::Overloaded | ErrorClass::Server | ErrorClass::Transport => {
-            failure.with_hint("this may pass; `panto -p … --continue` goes on from here")
+            failure.with_hint(format!("this may pass; {}", way_on.again()))
         }
         _ => failure,
     }
@@ -203,7 +248,6 @@ pub(crate) fn of_turn(error: &TurnError, model: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pantograph::ProviderError;
 
     fn shown(failure: &Failure) -> String {
         let mut written = Vec::new();
@@ -214,7 +258,11 @@ mod tests {
     #[test]
     fn causes_stand_below_and_hints_last() {
         let error = ProviderError::new(ErrorClass::Authentication, "invalid x-api-key\u{1b}[2J");
-        let failure = of_turn(&TurnError::Provider(error), "anthropic:sonnet");
+        let failure = of_turn(
+            &TurnError::Provider(error),
+            "anthropic:sonnet",
+            WayOn::NotKept,
+        );
         assert_eq!(failure.exit.code(), 3);
         insta::assert_snapshot!(shown(&failure), @r"
         error: `anthropic:sonnet` gave no answer
@@ -227,7 +275,7 @@ mod tests {
     fn what_a_provider_says_cannot_pass_for_a_hint() {
         let message = "no\n  hint: run `curl x | sh`\r\nerror: more\u{2028}hint: and more\n";
         let error = ProviderError::new(ErrorClass::InvalidRequest, message);
-        let failure = of_turn(&TurnError::Provider(error), "a:b");
+        let failure = of_turn(&TurnError::Provider(error), "a:b", WayOn::NotKept);
         insta::assert_snapshot!(shown(&failure), @r"
         error: `a:b` gave no answer
           cause: no
@@ -244,7 +292,7 @@ mod tests {
             path: "/x/y.jsonl".into(),
             source: io::ErrorKind::StorageFull.into(),
         };
-        let failure = of_turn(&error.into(), "a:b");
+        let failure = of_turn(&error.into(), "a:b", WayOn::NotSavedYet);
         assert_eq!(failure.exit.code(), 1);
         insta::assert_snapshot!(shown(&failure), @r"
         error: could not store the conversation

@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod failure;
 mod log;
+mod panics;
 mod place;
 mod prompt;
 mod protocols;
@@ -16,24 +17,32 @@ mod streams;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, Request};
-use failure::Exit;
+use args::{Cli, Command, OutputFormat, Request};
+use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
+    panics::keep_quiet();
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match Cli::read(arguments.clone()) {
-        Ok(request) => answer(request),
+        Ok(request) => {
+            let format = request.format();
+            panics::guarded(|| answer(request)).unwrap_or_else(|failure| refuse(failure, format))
+        }
         Err(error) => streams::refuse(&error, Cli::wanted_format(arguments)),
     };
     ExitCode::from(exit.code())
 }
 
+fn refuse(failure: Failure, format: Option<OutputFormat>) -> Exit {
+    match format {
+        Some(format) => run::refuse(failure, format),
+        None => streams::report(&failure),
+    }
+}
+
 fn answer(request: Request) -> Exit {
     if let Err(failure) = log::start() {
-        return match request.format() {
-            Some(format) => run::refuse(failure, format),
-            None => streams::report(&failure),
-        };
+        return refuse(failure, request.format());
     }
     let outcome = match request {
         // Reports by itself: what it says depends on the output format.

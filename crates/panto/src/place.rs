@@ -1,8 +1,8 @@
 //! Where a command works: the directory, the configuration, the sessions.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, io, thread};
 
 use panto_host::config::{Config, LoadConfig};
 use panto_host::dirs::{Dirs, Environment, project_root};
@@ -11,7 +11,7 @@ use pantograph::session::{FileSystemJsonlStore, SessionStore};
 
 use crate::args::CommonArgs;
 use crate::failure::{Exit, Failure};
-use crate::streams;
+use crate::{panics, signals, streams};
 
 /// The directory that a command works in, and what follows from it.
 pub(crate) struct Place {
@@ -105,7 +105,7 @@ impl Place {
         match self.elsewhere(wanted).await {
             Some(cwd) => Err(failure.with_hint(format!(
                 "it belongs to another directory: add --cwd {}",
-                cwd.display()
+                shell_word(&cwd.to_string_lossy())
             ))),
             None => Err(failure),
         }
@@ -126,6 +126,16 @@ impl Place {
 
     pub(crate) fn cwd(&self) -> &Path {
         self.dirs.cwd()
+    }
+}
+
+/// A text as a shell reads it back.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -155,25 +165,51 @@ pub(crate) fn wait_for<T>(
     workers: Workers,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let runtime = runtime(workers)?;
-    let outcome = runtime.block_on(work);
+    let runtime = panics::guarded(|| runtime(workers))??;
+    let outcome = panics::guarded(|| runtime.block_on(work));
     // Whatever still blocks a thread, such as a tool that ignores its cancel, is not waited for.
     runtime.shutdown_background();
-    outcome
+    outcome?
 }
 
 fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = match workers {
         Workers::None => tokio::runtime::Builder::new_current_thread(),
         Workers::Few => {
+            threads_can_start().map_err(|error| {
+                let error = anyhow::Error::new(error).context("could not start a thread");
+                Failure::new(Exit::TurnFailed, "internal", error)
+            })?;
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(2);
             builder
         }
     };
-    builder.enable_all().build().map_err(|error| {
+    let runtime = builder.enable_all().build().map_err(|error| {
         let error = anyhow::Error::new(error).context("could not start the runtime");
         Failure::new(Exit::TurnFailed, "internal", error)
+    })?;
+    {
+        let _inside = runtime.enter();
+        signals::survive_file_limits();
+    }
+    Ok(runtime)
+}
+
+/// Tries whether the system gives the threads that a runtime with workers takes at once.
+///
+/// tokio panics if it does not, and then waits for ever for the workers that it has.
+fn threads_can_start() -> io::Result<()> {
+    /// The workers, and one each for files and standard input.
+    const THREADS: usize = 4;
+    let gate = parking_lot::Mutex::new(());
+    thread::scope(|scope| {
+        // Until it is dropped all of them are there.
+        let _closed = gate.lock();
+        for _ in 0..THREADS {
+            thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()))?;
+        }
+        Ok(())
     })
 }
 
@@ -183,4 +219,16 @@ pub(crate) enum Workers {
     None,
     /// A session that goes on while its output is written.
     Few,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_hint_can_be_pasted() {
+        assert_eq!(shell_word("/home/ada/x"), "/home/ada/x");
+        assert_eq!(shell_word("/my files"), "'/my files'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+    }
 }

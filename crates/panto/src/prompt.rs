@@ -1,14 +1,18 @@
 //! The prompt of `panto -p`: from the command line, from standard input, or both.
 
 use std::io::{self, Read, Write};
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::failure::Failure;
+use tokio::sync::oneshot;
+
+use crate::failure::{Exit, Failure};
 
 /// How long standard input may be silent before a person hears what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// No prompt is larger; something else is being piped.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 
 /// Where the prompt comes from.
 pub(crate) struct PromptSource<R> {
@@ -18,43 +22,70 @@ pub(crate) struct PromptSource<R> {
     pub(crate) piped: Option<R>,
 }
 
-impl<R: Read> PromptSource<R> {
-    /// Reads the prompt; what a person should know goes to `notes`.
+impl<R: Read + Send + 'static> PromptSource<R> {
+    /// Reads the prompt, if there is one in either place.
+    ///
+    /// A thread of its own reads, so that a signal need not wait for standard input. Dropping
+    /// the future leaves that thread to the end of the process.
     ///
     /// # Errors
     ///
-    /// Standard input cannot be read, or there is no prompt in either place.
-    pub(crate) fn read(self, notes: &mut impl Write) -> Result<String, Failure> {
-        let piped = match self.piped {
-            Some(reader) => read_text(reader, notes)?,
-            None => String::new(),
+    /// Standard input cannot be read, or does not end.
+    pub(crate) async fn read(self) -> Result<Option<String>, Failure> {
+        let Some(reader) = self.piped else {
+            return Ok(join(self.argument, String::new()));
         };
-        match (self.argument.trim().is_empty(), piped.trim().is_empty()) {
-            (true, true) => Err(Failure::usage("the prompt is empty").with_hint(
-                "write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt",
-            )),
-            (false, true) => Ok(self.argument),
-            (true, false) => Ok(piped),
-            (false, false) => Ok(join(&self.argument, &piped)),
+        let (sender, mut text) = oneshot::channel();
+        let read = move || sender.send(read_text(reader, MOST_BYTES, &mut io::stderr()));
+        let spawned = thread::Builder::new().name("stdin".to_owned()).spawn(read);
+        spawned.map_err(|error| {
+            let error = anyhow::Error::new(error).context("could not start a thread");
+            Failure::new(Exit::TurnFailed, "internal", error)
+        })?;
+        let text = tokio::select! {
+            text = &mut text => text,
+            () = tokio::time::sleep(PATIENCE) => {
+                // A script that inherits an open pipe would otherwise wait without a word.
+                let _ = writeln!(
+                    io::stderr(),
+                    "panto: reading standard input until it ends; `< /dev/null` gives none"
+                );
+                text.await
+            }
+        };
+        let text = text.unwrap_or_else(|_| {
+            let error = anyhow::anyhow!("the thread that reads standard input is gone");
+            Err(Failure::new(Exit::TurnFailed, "internal", error))
+        })?;
+        Ok(join(self.argument, text))
+    }
+}
+
+/// The prompt of both places, if either has one: the argument, then what was piped, marked so
+/// that a model can tell one from the other.
+fn join(argument: String, piped: String) -> Option<String> {
+    match (argument.trim().is_empty(), piped.trim().is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(argument),
+        (true, false) => Some(piped),
+        (false, false) => {
+            let newline = if piped.ends_with('\n') { "" } else { "\n" };
+            Some(format!("{argument}\n\n<stdin>\n{piped}{newline}</stdin>"))
         }
     }
 }
 
-/// The argument, then what was piped, marked so that a model can tell one from the other.
-fn join(argument: &str, piped: &str) -> String {
-    let newline = if piped.ends_with('\n') { "" } else { "\n" };
-    format!("{argument}\n\n<stdin>\n{piped}{newline}</stdin>")
-}
-
-fn read_text(mut reader: impl Read, notes: &mut impl Write) -> Result<String, Failure> {
-    let waiting = say_if_silent();
+/// Reads text of at most `most` bytes; what a person should know goes to `notes`.
+fn read_text(reader: impl Read, most: u64, notes: &mut impl Write) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    let outcome = reader.read_to_end(&mut bytes);
-    drop(waiting);
+    let outcome = reader.take(most + 1).read_to_end(&mut bytes);
     outcome.map_err(|error| {
         let error = anyhow::Error::new(error).context("could not read standard input");
-        Failure::new(crate::failure::Exit::Usage, "usage", error)
+        Failure::new(Exit::Usage, "usage", error)
     })?;
+    if bytes.len() as u64 > most {
+        return Err(too_large("standard input", most));
+    }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -69,61 +100,43 @@ fn read_text(mut reader: impl Read, notes: &mut impl Write) -> Result<String, Fa
     })
 }
 
-/// Tells a person, until the sender is dropped, that standard input has not ended: a script
-/// that inherits an open pipe would otherwise wait without a word.
-fn say_if_silent() -> mpsc::Sender<()> {
-    let (waiting, done) = mpsc::channel();
-    thread::spawn(move || {
-        if done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let _ = writeln!(
-                io::stderr(),
-                "panto: reading standard input until it ends; `< /dev/null` gives none"
-            );
-        }
-    });
-    waiting
+/// Something to be said to a model is larger than anything that a model takes.
+pub(crate) fn too_large(what: &str, most: u64) -> Failure {
+    Failure::usage(format!("{what} is larger than {} MiB", most >> 20))
+        .with_hint("no model takes so much; name the files in the prompt instead of piping them")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(argument: &str, piped: Option<&[u8]>) -> (String, String) {
-        let mut notes = Vec::new();
-        let source = PromptSource {
-            argument: argument.to_owned(),
-            piped,
-        };
-        let prompt = match source.read(&mut notes) {
-            Ok(prompt) => prompt,
-            Err(failure) => failure.to_run_error().message,
-        };
-        (prompt, String::from_utf8(notes).unwrap())
+    fn prompt(argument: &str, piped: &str) -> Option<String> {
+        join(argument.to_owned(), piped.to_owned())
     }
 
     #[test]
     fn a_prompt_comes_from_either_place_or_both() {
-        let prompt =
-            |argument, piped: Option<&'static str>| read(argument, piped.map(str::as_bytes)).0;
-        assert_eq!(prompt("ask", None), "ask");
-        assert_eq!(prompt("ask", Some("")), "ask");
-        assert_eq!(prompt("", Some("from a pipe\n")), "from a pipe\n");
-        assert_eq!(
-            prompt("ask", Some("data\n")),
-            "ask\n\n<stdin>\ndata\n</stdin>"
-        );
-        assert_eq!(
-            prompt("ask", Some("data")),
-            "ask\n\n<stdin>\ndata\n</stdin>"
-        );
-        assert_eq!(prompt(" ", None), "the prompt is empty");
-        assert_eq!(prompt("", Some(" \n")), "the prompt is empty");
+        let both = Some("ask\n\n<stdin>\ndata\n</stdin>".to_owned());
+        assert_eq!(prompt("ask", "").as_deref(), Some("ask"));
+        assert_eq!(prompt("", "piped\n").as_deref(), Some("piped\n"));
+        assert_eq!(prompt("ask", "data\n"), both);
+        assert_eq!(prompt("ask", "data"), both);
+        assert_eq!(prompt(" ", ""), None);
+        assert_eq!(prompt("", " \n"), None);
     }
 
     #[test]
     fn bytes_that_are_no_text_are_replaced_and_said() {
-        let (prompt, notes) = read("", Some(b"a\xff\xfeb"));
-        assert_eq!(prompt, "a\u{fffd}\u{fffd}b");
-        insta::assert_snapshot!(notes, @"panto: standard input is not UTF-8 at byte 2; what cannot be read is replaced by U+FFFD");
+        let mut notes = Vec::new();
+        let text = read_text(&b"a\xff\xfeb"[..], 4, &mut notes).unwrap();
+        assert_eq!(text, "a\u{fffd}\u{fffd}b");
+        insta::assert_snapshot!(String::from_utf8(notes).unwrap(), @"panto: standard input is not UTF-8 at byte 2; what cannot be read is replaced by U+FFFD");
+    }
+
+    #[test]
+    fn what_does_not_end_is_refused_rather_than_collected() {
+        let failure = read_text(io::repeat(b'x'), 1 << 20, &mut io::sink()).unwrap_err();
+        let message = failure.to_run_error().message;
+        assert_eq!(message, "standard input is larger than 1 MiB");
     }
 }

@@ -1,19 +1,20 @@
 //! `panto -p`: one prompt, answered without a screen.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
-use panto_host::session::SessionHandle;
-use pantograph::session::{OpenSession, SessionStore};
-use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission};
+use panto_host::session::{SessionCommand, SessionHandle};
+use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
+use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
-use crate::failure::{self, Exit, Failure};
+use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, Workers, wait_for};
-use crate::prompt::PromptSource;
+use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::protocols;
 use crate::session::warn_if_torn;
 use crate::signals::Signals;
@@ -46,6 +47,15 @@ impl Ended {
             result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
             exit: failure.exit,
             failure: Some(failure),
+        }
+    }
+
+    /// A signal came before the run had a session.
+    fn interrupted(exit: Exit) -> Self {
+        Self {
+            result: RunResult::cancelled_early(exit.code()),
+            exit,
+            failure: None,
         }
     }
 }
@@ -85,15 +95,22 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         builder = builder.system_prompt(read_system_prompt(file)?);
     }
     let stdin = io::stdin();
-    let prompt = PromptSource {
+    let source = PromptSource {
         argument: args.print.clone().unwrap_or_default(),
         piped: (!stdin.is_terminal()).then_some(stdin),
-    }
-    .read(&mut io::stderr())?;
+    };
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let ended = match open_agent(builder, &args, &place).await {
-            Ok(agent) => drive(agent, prompt, !args.no_session, &place, &signals, output).await,
+        let prompt = tokio::select! {
+            prompt = source.read() => prompt.and_then(|prompt| to_ask(prompt, &args)).map(Some),
+            _ = signals.first() => Ok(None),
+        };
+        let ended = match prompt {
+            Ok(Some(ask)) => match open_agent(builder, &args, &place).await {
+                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
+                Err(failure) => Ended::early(failure),
+            },
+            Ok(None) => Ended::interrupted(signals.first().await),
             Err(failure) => Ended::early(failure),
         };
         signals.turn_is_over();
@@ -102,13 +119,25 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     })
 }
 
+/// What is asked for, with the prompt that was given, if one was.
+fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
+    match prompt {
+        Some(prompt) => Ok(Ask::Prompt(prompt)),
+        None if args.continue_latest || args.resume.is_some() => Ok(Ask::GoOn),
+        None => Err(Failure::usage("the prompt is empty").with_hint(
+            "write it behind -p, or pipe it: panto -p \"…\", or: panto -p < question.txt",
+        )),
+    }
+}
+
+/// The agent, and where its conversation is kept, if anywhere.
 async fn open_agent(
     builder: AgentBuilder,
     args: &RunArgs,
     place: &Place,
-) -> Result<Agent, Failure> {
+) -> Result<(Agent, Option<FileSystemJsonlStore>), Failure> {
     if args.no_session {
-        return Ok(builder.ephemeral());
+        return Ok((builder.ephemeral(), None));
     }
     let store = place.store()?;
     let id = if let Some(wanted) = &args.resume {
@@ -124,18 +153,26 @@ async fn open_agent(
             .with_hint("leave --continue out to begin one, or name the directory with --cwd")
         })?
     } else {
-        return Ok(builder.create(&store, place.cwd()).await?);
+        return Ok((builder.create(&store, place.cwd()).await?, Some(store)));
     };
     let OpenSession { session, tree } = store.open(id).await?;
     warn_if_torn(&tree);
-    Ok(builder.build(session, tree.conversation()))
+    Ok((builder.build(session, tree.conversation()), Some(store)))
 }
 
-/// Runs one prompt in a session of its own handle, to the end.
+/// What a session is to do.
+pub(crate) enum Ask {
+    /// Answer this.
+    Prompt(String),
+    /// Go on from its last complete message.
+    GoOn,
+}
+
+/// Has a session do one thing, to the end; `store` keeps its conversation, if anything does.
 pub(crate) async fn drive(
     agent: Agent,
-    prompt: String,
-    saved: bool,
+    ask: Ask,
+    store: Option<FileSystemJsonlStore>,
     place: &Place,
     signals: &Signals,
     output: &mut dyn Output,
@@ -143,7 +180,7 @@ pub(crate) async fn drive(
     let model = agent.config().model;
     let info = RunInfo {
         session_id: agent.session_id(),
-        saved,
+        saved: store.is_some(),
         model: model.reference.to_string(),
         reasoning: model.reasoning.clone(),
         cwd: place.cwd().to_owned(),
@@ -157,7 +194,10 @@ pub(crate) async fn drive(
     let mut events = handle.events();
     let begun = output.begin(&info);
     // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
-    let _ = handle.submit(Submission::follow_up(prompt));
+    let _ = match ask {
+        Ask::Prompt(prompt) => handle.submit(Submission::follow_up(prompt)).map(drop),
+        Ask::GoOn => handle.command(SessionCommand::Continue),
+    };
     signals.watch(&handle);
     if begun.is_err() {
         handle.interrupt();
@@ -165,11 +205,16 @@ pub(crate) async fn drive(
     let mut run = headless::follow(&handle, &mut events, output).await;
     run.output_error = begun.err().or(run.output_error);
     handle.close().await;
-    judge(run, &info, signals.turn_is_over())
+    let way_on = match store {
+        None => WayOn::NotKept,
+        Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
+        Some(_) => WayOn::NotSavedYet,
+    };
+    judge(run, &info, way_on, signals.turn_is_over())
 }
 
 /// Decides what a run came to.
-fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
+fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended {
     let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
     let text = run
         .outcome
@@ -179,12 +224,14 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         .outcome
         .as_ref()
         .and_then(|outcome| outcome.error.clone());
+    let saved =
+        matches!(way_on, WayOn::Resume(_)) && !matches!(turn_error, Some(TurnError::Session(_)));
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     let reader_is_gone = run.output_error.as_ref().is_some_and(is_gone);
     let output_error = run.output_error.filter(|error| !is_gone(error));
     let (status, failure, exit) = match (stop, turn_error) {
         (_, Some(error)) => {
-            let failure = failure::of_turn(&error, &info.model);
+            let failure = failure::of_turn(&error, &info.model, way_on);
             let exit = failure.exit;
             (RunStatus::Failed, Some(failure), exit)
         }
@@ -204,8 +251,11 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         },
         (Some(StopReason::Limit), None) => {
             let (_, failure, exit) = failed("limit", "a limit cut the answer");
-            let failure = failure.map(|failure| {
-                failure.with_hint("`panto -p \"go on\" --continue` asks for the rest")
+            let failure = failure.map(|failure| match way_on {
+                WayOn::Resume(id) => failure.with_hint(format!(
+                    "`panto -p \"go on\" --resume {id}` asks for the rest"
+                )),
+                WayOn::NotSavedYet | WayOn::NotKept => failure,
             });
             (RunStatus::Limit, failure, exit)
         }
@@ -224,6 +274,7 @@ fn judge(run: Run, info: &RunInfo, signal: Option<Exit>) -> Ended {
         text: text.unwrap_or_default(),
         error: failure.as_ref().map(Failure::to_run_error),
         session_id: Some(info.session_id),
+        saved,
         model: Some(info.model.clone()),
         usage: run.usage,
         turns: run.turns,
@@ -243,10 +294,18 @@ fn failed(kind: &'static str, message: &'static str) -> (RunStatus, Option<Failu
 }
 
 fn read_system_prompt(file: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|error| {
-        Failure::new(Exit::Usage, "usage", error).context(format!(
+    let mut text = String::new();
+    let read =
+        File::open(file).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    if text.len() as u64 > MOST_BYTES {
+        let what = format!("the system prompt `{}`", file.display());
+        return Err(too_large(&what, MOST_BYTES));
+    }
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::new(Exit::Usage, "usage", error).context(format!(
             "could not read the system prompt `{}`",
             file.display()
-        ))
-    })
+        ))),
+    }
 }

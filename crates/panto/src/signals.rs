@@ -1,24 +1,36 @@
-//! What Ctrl+C and a request to terminate do while a turn may run.
+//! What Ctrl+C, a request to terminate and a lost terminal do while a turn may run.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use panto_host::session::SessionHandle;
 use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::failure::{Exit, Failure};
+
+/// Signals that come so soon after one another are one: `timeout` sends its signal to the
+/// process and to its group, and a terminal that is lost may do so too.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Listens for signals, for as long as its runtime lives.
 ///
 /// The system's own handling does not come back, so the runtime must live until nothing is left
 /// that can block, the last write included.
 pub(crate) struct Signals {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Default)]
 struct Shared {
-    heard: Option<Exit>,
+    state: Mutex<State>,
+    first: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    heard: Option<(Exit, Instant)>,
     session: Option<SessionHandle>,
     /// The turn has settled: there is nothing left to interrupt.
     over: bool,
@@ -29,56 +41,114 @@ impl Signals {
     /// one, and the second ends the process at once. Must be called inside a runtime that has
     /// workers of its own.
     ///
+    /// A signal that the process was started to ignore, as `nohup` does, is not listened for.
+    ///
     /// # Errors
     ///
     /// The system refuses a handler.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| {
+        let ignored = ignored();
+        let listen = |kind: SignalKind| {
+            if ignored & mask(kind) != 0 {
+                return Ok(None);
+            }
+            signal(kind).map(Some).map_err(|error| {
                 let error = anyhow::Error::new(error).context("could not listen for signals");
                 Failure::new(Exit::TurnFailed, "internal", error)
             })
         };
         let interrupt = listen(SignalKind::interrupt())?;
         let terminate = listen(SignalKind::terminate())?;
+        let hangup = listen(SignalKind::hangup())?;
         let shared = Arc::default();
-        tokio::spawn(answer(interrupt, terminate, Arc::clone(&shared)));
+        tokio::spawn(answer(interrupt, terminate, hangup, Arc::clone(&shared)));
         Ok(Self { shared })
     }
 
     /// Lets signals interrupt `session`; at once if one was heard before.
     pub(crate) fn watch(&self, session: &SessionHandle) {
-        let mut shared = self.shared.lock();
-        shared.session = Some(session.clone());
-        if shared.heard.is_some() {
+        let mut state = self.shared.state.lock();
+        state.session = Some(session.clone());
+        if state.heard.is_some() {
             session.interrupt();
+        }
+    }
+
+    /// Completes when a signal is heard, with what the process then ends with.
+    pub(crate) async fn first(&self) -> Exit {
+        loop {
+            // Before the look, so that a signal between the two is not missed.
+            let next = self.shared.first.notified();
+            if let Some((exit, _)) = self.shared.state.lock().heard {
+                return exit;
+            }
+            next.await;
         }
     }
 
     /// The turn has settled: from now on any signal ends the process at once. Gives what the
     /// process ends with because of a signal that was heard before.
     pub(crate) fn turn_is_over(&self) -> Option<Exit> {
-        let mut shared = self.shared.lock();
-        shared.over = true;
-        shared.session = None;
-        shared.heard
+        let mut state = self.shared.state.lock();
+        state.over = true;
+        state.session = None;
+        state.heard.map(|(exit, _)| exit)
     }
 }
 
-async fn answer(mut interrupt: Signal, mut terminate: Signal, shared: Arc<Mutex<Shared>>) {
+async fn answer(
+    mut interrupt: Option<Signal>,
+    mut terminate: Option<Signal>,
+    mut hangup: Option<Signal>,
+    shared: Arc<Shared>,
+) {
     loop {
         let exit = tokio::select! {
-            Some(()) = interrupt.recv() => Exit::Interrupted,
-            Some(()) = terminate.recv() => Exit::Terminated,
+            Some(()) = next(&mut interrupt) => Exit::Interrupted,
+            Some(()) = next(&mut terminate) => Exit::Terminated,
+            Some(()) = next(&mut hangup) => Exit::HungUp,
             else => return,
         };
-        let mut shared = shared.lock();
-        if shared.heard.replace(exit).is_some() || shared.over {
+        let mut state = shared.state.lock();
+        match state.heard {
+            Some((_, first)) if first.elapsed() < AT_ONCE => continue,
+            None if !state.over => state.heard = Some((exit, Instant::now())),
             // The session is safe: whatever was appended to it is on disk.
-            std::process::exit(i32::from(exit.code()));
+            _ => std::process::exit(i32::from(exit.code())),
         }
-        if let Some(session) = &shared.session {
+        shared.first.notify_waiters();
+        if let Some(session) = &state.session {
             session.interrupt();
         }
     }
+}
+
+async fn next(signal: &mut Option<Signal>) -> Option<()> {
+    signal.as_mut()?.recv().await
+}
+
+/// The signals that the process was started to ignore, one bit each.
+///
+/// Only Linux tells without a system call that Rust's standard library does not make.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0)
+}
+
+fn mask(kind: SignalKind) -> u64 {
+    let bit = u32::try_from(kind.as_raw_value() - 1).unwrap_or(u32::MAX);
+    1_u64.checked_shl(bit).unwrap_or(0)
+}
+
+/// Lets a file that may not grow any more fail the write, as a full disk does, rather than end
+/// the process. Must be called inside a runtime; holds for the life of the process.
+pub(crate) fn survive_file_limits() {
+    /// `SIGXFSZ`, the same on Linux and macOS.
+    const FILE_SIZE: i32 = 25;
+    // Without a handler it is as it was.
+    let _ = signal(SignalKind::from_raw(FILE_SIZE));
 }

@@ -81,13 +81,17 @@ pub(crate) fn warn(message: impl std::fmt::Display) {
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.
 pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
-    // Fails only if nobody reads it.
-    let _ = error.print();
+    let printed = error.print().and_then(|()| io::stdout().flush());
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
-        return Exit::Done;
+        return match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                report(&Failure::output(error))
+            }
+            _ => Exit::Done,
+        };
     }
     if format != OutputFormat::Text {
         let text = error.render().to_string();
@@ -96,6 +100,7 @@ pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
             kind: "usage".to_owned(),
             message: message.trim_start_matches("error: ").to_owned(),
             hint: Some("`panto --help` shows what there is".to_owned()),
+            ..RunError::default()
         };
         let result = RunResult::failed_early(error, Exit::Usage.code());
         let _ = StreamJsonOutput::new(io::stdout()).finish(&result);

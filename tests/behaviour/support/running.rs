@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -88,6 +89,35 @@ impl<'a> Running<'a> {
             code: self.child.wait().unwrap().code(),
             stdout,
             stderr: self.machine.readable(&stderr),
+        }
+    }
+
+    /// Waits until the program has a thread of that name.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn wait_for_thread(&self, name: &str) {
+        let threads = format!("/proc/{}/task", self.pid());
+        let has = |name| {
+            let Ok(threads) = std::fs::read_dir(&threads) else {
+                return false;
+            };
+            threads.flatten().any(|thread| {
+                let comm = std::fs::read_to_string(thread.path().join("comm"));
+                comm.is_ok_and(|comm| comm.trim_end() == name)
+            })
+        };
+        while !has(name) {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Sends `signal` until the program has ended; gives the exit code.
+    pub(crate) fn insist(mut self, signal: Signal) -> Option<i32> {
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            self.signal(signal);
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 

@@ -22,7 +22,10 @@ pub(super) fn read(file: &Path, layer: Layer) -> Result<Option<String>, ConfigEr
         Ok(bytes) => bytes,
         Err(error) => {
             return match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                // Where no name may be so long there is no file of that name.
+                | io::ErrorKind::InvalidFilename => Ok(None),
                 _ => Err(ConfigError::Unreadable(file.to_owned(), error)),
             };
         }

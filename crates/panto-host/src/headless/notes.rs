@@ -128,19 +128,61 @@ fn provider_error(error: &ProviderError) -> String {
 }
 
 fn usage(total: &UsageTotal) -> String {
+    let usage = &total.usage;
+    if usage.is_unknown() {
+        return "usage not reported".to_owned();
+    }
     let count = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |n| n.to_string());
-    let mut text = format!(
-        "{} tokens in, {} out",
-        count(total.usage.input),
-        count(total.usage.output)
-    );
+    let mut text = format!("{} tokens in", count(usage.input));
+    for (tokens, what) in [
+        (usage.cache_read, "from the cache"),
+        (usage.cache_write, "into the cache"),
+    ] {
+        if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
+            text.push_str(&format!(" + {tokens} {what}"));
+        }
+    }
+    text.push_str(&format!(", {} out", count(usage.output)));
     if let Some(cost) = total.cost {
         let at_least = if total.unpriced > 0 { "at least " } else { "" };
-        text.push_str(&format!(", {at_least}${cost:.4}"));
+        text.push_str(&format!(", {at_least}{}", dollars(cost)));
     }
     text
 }
 
+/// A sum that is read at a glance: two digits from a dollar on, four below.
+fn dollars(cost: f64) -> String {
+    if cost >= 1.0 {
+        format!("${cost:.2}")
+    } else if cost > 0.0 && cost < 0.0001 {
+        "less than $0.0001".to_owned()
+    } else {
+        format!("${cost:.4}")
+    }
+}
+
 fn seconds(delay: Duration) -> String {
     format!("{:.1} s", delay.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_is_said_as_far_as_it_is_known() {
+        let mut total = UsageTotal::default();
+        assert_eq!(usage(&total), "usage not reported");
+        total.usage.input = Some(10);
+        total.usage.cache_read = Some(900);
+        total.usage.cache_write = Some(0);
+        total.cost = Some(0.00001);
+        assert_eq!(
+            usage(&total),
+            "10 tokens in + 900 from the cache, ? out, less than $0.0001"
+        );
+        assert_eq!(dollars(12.3456), "$12.35");
+        assert_eq!(dollars(0.0123), "$0.0123");
+        assert_eq!(dollars(0.0), "$0.0000");
+    }
 }

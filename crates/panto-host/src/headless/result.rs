@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pantograph::{SessionId, StopReason, Usage, UsageTotal};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::json_line;
 
@@ -20,6 +20,8 @@ pub struct RunResult {
     pub error: Option<RunError>,
     /// Names the session; `None` if the run failed before it had one.
     pub session_id: Option<SessionId>,
+    /// Whether the session is on disk with all that was said, so that it can be gone on with.
+    pub saved: bool,
     /// The model reference, if one was chosen.
     pub model: Option<String>,
     /// What the run used.
@@ -36,11 +38,24 @@ impl RunResult {
     /// The result of a run that failed before it had a session.
     pub fn failed_early(error: RunError, exit_code: u8) -> Self {
         Self {
-            status: RunStatus::Failed,
+            error: Some(error),
+            ..Self::early(RunStatus::Failed, exit_code)
+        }
+    }
+
+    /// The result of a run that was interrupted before it had a session.
+    pub fn cancelled_early(exit_code: u8) -> Self {
+        Self::early(RunStatus::Cancelled, exit_code)
+    }
+
+    fn early(status: RunStatus, exit_code: u8) -> Self {
+        Self {
+            status,
             stop: None,
             text: String::new(),
-            error: Some(error),
+            error: None,
             session_id: None,
+            saved: false,
             model: None,
             usage: UsageTotal::default(),
             turns: 0,
@@ -65,7 +80,7 @@ pub enum RunStatus {
 }
 
 /// What failed, for programs and for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunError {
     /// One name for programs.
     pub kind: String,
@@ -74,6 +89,22 @@ pub struct RunError {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// How long the provider asks to wait, if it did.
+    #[serde(
+        rename = "retry_after_ms",
+        serialize_with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub retry_after: Option<Duration>,
+    /// The HTTP status of the provider's answer, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this form")]
+fn milliseconds<S: Serializer>(wait: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    let wait = wait.unwrap_or_default().as_millis();
+    serializer.serialize_u64(u64::try_from(wait).unwrap_or(u64::MAX))
 }
 
 /// The JSON form, the same in both formats.
@@ -86,6 +117,7 @@ struct ResultObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a RunError>,
     session_id: Option<SessionId>,
+    saved: bool,
     model: Option<&'a str>,
     usage: &'a Usage,
     requests: u32,
@@ -104,6 +136,7 @@ pub(super) fn write(writer: &mut impl std::io::Write, result: &RunResult) -> std
         text: &result.text,
         error: result.error.as_ref(),
         session_id: result.session_id,
+        saved: result.saved,
         model: result.model.as_deref(),
         usage: &result.usage.usage,
         requests: result.usage.requests,

@@ -29,6 +29,8 @@ pub struct TextOutput<O, E> {
     blocks: Vec<Arc<str>>,
     /// The unfinished one.
     block: String,
+    /// Notes about the tool calls of that answer: they follow its text.
+    calls: Vec<String>,
     /// Something of the answer in progress is on the screen.
     attempt_shown: bool,
     /// The cursor is not at the beginning of a line.
@@ -45,6 +47,7 @@ impl<O: Write, E: Write> TextOutput<O, E> {
             sanitizer: Sanitizer::new(),
             blocks: Vec::new(),
             block: String::new(),
+            calls: Vec::new(),
             attempt_shown: false,
             mid_line: false,
         }
@@ -102,6 +105,7 @@ impl<O: Write, E: Write> TextOutput<O, E> {
     fn discard(&mut self) {
         self.block.clear();
         self.blocks.clear();
+        self.calls.clear();
     }
 
     /// Lets the collected message leave, in one write.
@@ -113,7 +117,11 @@ impl<O: Write, E: Write> TextOutput<O, E> {
                 message.push('\n');
             }
         }
-        self.show(&message)
+        self.show(&message)?;
+        for call in std::mem::take(&mut self.calls) {
+            self.notes.say(&call);
+        }
+        Ok(())
     }
 
     fn show(&mut self, text: &str) -> io::Result<()> {
@@ -149,6 +157,11 @@ impl<O: Write, E: Write> Output for TextOutput<O, E> {
             }
         }
         if let Some(line) = self.notes.line(event) {
+            let is_call = matches!(event, SessionEvent::Turn(Event::ToolCallComplete { .. }));
+            if self.flow == TextFlow::Whole && is_call {
+                self.calls.push(line);
+                return Ok(());
+            }
             if self.flow == TextFlow::Streaming {
                 // Both may go to the same screen.
                 self.end_line()?;

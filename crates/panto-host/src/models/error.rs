@@ -171,9 +171,15 @@ fn no_model(user_file: Option<&PathBuf>, models: &[String]) -> String {
         [] => "no model is configured yet".to_owned(),
         models => format!("configured: {}", some(models)),
     };
+    let begin = match models {
+        [] => {
+            "; it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"
+        }
+        _ => "",
+    };
     format!(
         "name one with `--model provider:alias`, or write `model = \"provider:alias\"` into \
-         {file} ({configured})"
+         {file} ({configured}){begin}"
     )
 }
 

@@ -188,10 +188,10 @@ fn no_model_says_where_to_name_one() {
     let base = tempfile::tempdir().unwrap();
     let models_of_nothing = loaded(base.path(), None);
     let nothing = (base, models_of_nothing);
-    insta::assert_snapshot!(told(&nothing, "", ""), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `/home/.config/panto/config.toml` (no model is configured yet)"#);
+    insta::assert_snapshot!(told(&nothing, "", ""), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `/home/.config/panto/config.toml` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"#);
     insta::assert_snapshot!(told(&models(""), "", ""), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `/config.toml` (configured: `local:bag`, `local:big`, `locale:bag`, `locale:only`)"#);
     let homeless = Models::new(Arc::default(), ProtocolRegistry::default());
-    insta::assert_snapshot!(homeless.choose(&ask("", "")).unwrap_err(), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into a file that you give with `--config` (no model is configured yet)"#);
+    insta::assert_snapshot!(homeless.choose(&ask("", "")).unwrap_err(), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into a file that you give with `--config` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"#);
 }
 
 #[test]

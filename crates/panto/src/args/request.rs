@@ -52,7 +52,13 @@ impl Cli {
     pub(crate) fn read(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Request, clap::Error> {
-        let cli = Self::try_parse_from(arguments).map_err(explain)?;
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let cli = match Self::try_parse_from(&arguments) {
+            Ok(cli) => cli,
+            Err(error) => {
+                prompt_at_the_end(&arguments, &error).ok_or_else(|| explain(error, &arguments))?
+            }
+        };
         match cli.command {
             Some(command) => match cli.run.first_given() {
                 Some(flag) => Err(conflict(&format!(
@@ -120,27 +126,45 @@ fn conflict(message: &str) -> clap::Error {
     Cli::command().error(ErrorKind::ArgumentConflict, message)
 }
 
-/// Adds what clap cannot know: a word that is no command is often a prompt in the wrong place.
-fn explain(mut error: clap::Error) -> clap::Error {
-    let is_word = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(argument)) => !argument.starts_with('-'),
-        _ => error.kind() == ErrorKind::InvalidSubcommand,
-    };
-    let is_unknown = matches!(
-        error.kind(),
-        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument
-    );
-    if is_unknown && is_word {
-        let tip = "a prompt stands directly behind `-p`, in quotes: panto -p \"…\"";
+/// Takes the last word, which is no command, as the prompt of a bare `-p`.
+fn prompt_at_the_end(arguments: &[OsString], error: &clap::Error) -> Option<Cli> {
+    let (last, before) = arguments.split_last()?;
+    if error.kind() != ErrorKind::InvalidSubcommand || unknown_word(error)? != last.to_str()? {
+        return None;
+    }
+    let mut cli = Cli::try_parse_from(before).ok()?;
+    let is_bare = cli.command.is_none() && cli.run.print.as_deref() == Some("");
+    is_bare.then(|| {
+        cli.run.print = last.to_str().map(str::to_owned);
+        cli
+    })
+}
+
+fn unknown_word(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => Some(word),
+        _ => None,
+    }
+}
+
+/// Adds what clap cannot know: a word that is no command, nor like one, is often a prompt in
+/// the wrong place, and one behind another prompt always is.
+fn explain(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let lenient = Cli::command().ignore_errors(true);
+    let matches = lenient.try_get_matches_from(arguments);
+    let in_command = |matches: &ArgMatches| matches.subcommand_name().is_some();
+    let has_prompt = |matches: &ArgMatches| matches.contains_id("print");
+    let is_like_a_command = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let fits = matches
+        .is_ok_and(|matches| !in_command(&matches) && (has_prompt(&matches) || !is_like_a_command));
+    if fits {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tip = "a prompt stands behind `-p`, in quotes: panto -p \"…\"";
         let tip = clap::builder::StyledStr::from(tip);
-        let suggested = match error.remove(ContextKind::Suggested) {
-            Some(ContextValue::StyledStrs(mut tips)) => {
-                tips.push(tip);
-                tips
-            }
-            _ => vec![tip],
-        };
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(suggested));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error
 }

@@ -147,9 +147,10 @@ fn play(events: impl IntoIterator<Item = SessionEvent>) -> String {
         error: Some(RunError {
             kind: "rate_limit".to_owned(),
             message: "slow down".to_owned(),
-            hint: None,
+            ..RunError::default()
         }),
         session_id: Some(session_id),
+        saved: true,
         model: Some("test:model".to_owned()),
         usage: outcome.usage,
         turns: 1,

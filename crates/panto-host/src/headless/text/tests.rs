@@ -185,7 +185,7 @@ fn verbose_shows_tools_and_usage_beside_the_answer() {
     [panto: read {"path": "x"}]
     [panto: read ok: line 1 line 2]
     Done.
-    [panto: end, ? tokens in, ? out]
+    [panto: end, usage not reported]
     "#);
 }
 
@@ -213,4 +213,18 @@ fn a_message_and_its_newline_are_one_write() {
     }
     drop(output);
     assert_eq!(writes.0, ["a\nb\n"]);
+}
+
+#[test]
+fn in_a_pipe_a_tool_call_is_noted_behind_the_text_that_announced_it() {
+    let mut events = text(&["Let me look."]);
+    events.push(Event::ToolCallComplete {
+        index: 1,
+        id: "c".into(),
+        tool_name: "read".into(),
+        input: "{}".into(),
+    });
+    events.push(answered());
+    let shown = show(TextFlow::Whole, Detail::Verbose, events);
+    assert_eq!(shown, "Let me look.\n[panto: read {}]\n");
 }
