@@ -1,27 +1,34 @@
 //! An agent: a conversation, a model to ask and tools to run.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use crate::batch::{NoTools, ToolSource};
+use crate::batch::ToolSource;
 use crate::cancel::{Cancel, DEFAULT_GRACE};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::event::Outcome;
-use crate::hooks::{NoHooks, TurnHooks};
+use crate::hooks::TurnHooks;
 use crate::ids::{AgentId, MessageId, SessionId};
 use crate::message::{Block, Message, Metadata, Role};
 use crate::model::Model;
 use crate::protocol::{Protocol, ToolChoice};
-use crate::queue::{Queue, QueueId, Queued, Sender, Submission};
-use crate::session::{Header, NullStore, OpenSession, Record, Session, SessionError, SessionStore};
+use crate::queue::{Queue, QueueId, Queued, Submission};
+use crate::session::{Record, Session, SessionError};
 use crate::tool::ToolSet;
 use crate::turn::{Opening, TurnStream};
+
+mod builder;
+mod prompt;
+mod writer;
+
+pub use builder::AgentBuilder;
+pub use prompt::Prompt;
+pub(crate) use writer::Writer;
 
 /// A conversation, a model to ask and tools to run. Clones are handles to the same agent.
 ///
@@ -126,50 +133,6 @@ impl Drop for Shared {
     }
 }
 
-/// The right to change the conversation; given back when it is dropped.
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
-    session: Option<Box<dyn Session>>,
-}
-
-impl Writer {
-    fn take(shared: &Arc<Shared>) -> Result<Self, Busy> {
-        let mut slot = shared.session.lock();
-        let session = slot.take().ok_or(Busy)?;
-        shared.busy.send_replace(true);
-        Ok(Self {
-            shared: Arc::clone(shared),
-            session: Some(session),
-        })
-    }
-
-    /// Makes records durable.
-    pub(crate) async fn store(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
-        match &mut self.session {
-            Some(session) => session.append(records).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Adds a message on disk and in memory. A message that the store refuses is in neither;
-    /// one that it could not store yet is in memory, and waits there for the next append.
-    pub(crate) async fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        let stored = self.store(vec![Record::Message(message.clone())]).await;
-        if !matches!(stored, Err(SessionError::Refused { .. })) {
-            self.shared.conversation.lock().push(Arc::new(message));
-        }
-        stored
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        let mut slot = self.shared.session.lock();
-        *slot = self.session.take();
-        self.shared.busy.send_replace(false);
-    }
-}
-
 /// The agent has a live turn, which must settle first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the agent has a live turn; wait until it settles, or cancel it")]
@@ -191,218 +154,10 @@ pub enum EditError {
     Session(#[from] SessionError),
 }
 
-/// What a turn begins with.
-#[derive(Debug, Clone)]
-pub struct Prompt {
-    /// What is said.
-    pub blocks: Vec<Block>,
-    /// On the user message.
-    pub metadata: Metadata,
-    /// Whether tool calls are run. If not, the turn ends at the first answer, and
-    /// [`crate::Outcome::tool_calls`] has its calls.
-    pub dispatch_tools: bool,
-    /// Who says it: after an interrupt, what code has queued waits for a person's prompt.
-    pub sender: Sender,
-}
-
-impl Prompt {
-    /// A person's prompt of blocks.
-    pub fn new(blocks: Vec<Block>) -> Self {
-        Self {
-            blocks,
-            metadata: Metadata::new(),
-            dispatch_tools: true,
-            sender: Sender::Person,
-        }
-    }
-
-    /// The same, said by code.
-    pub fn by_code(mut self) -> Self {
-        self.sender = Sender::Code;
-        self
-    }
-
-    /// The same with metadata on the user message.
-    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
-        self.metadata = metadata;
-        self
-    }
-
-    /// The same, ending at the first answer.
-    pub fn without_dispatch(mut self) -> Self {
-        self.dispatch_tools = false;
-        self
-    }
-}
-
-impl From<&str> for Prompt {
-    fn from(text: &str) -> Self {
-        Self::new(vec![Block::text(text)])
-    }
-}
-
-impl From<String> for Prompt {
-    fn from(text: String) -> Self {
-        Self::new(vec![Block::text(text)])
-    }
-}
-
-/// Collects what an agent is made of.
-pub struct AgentBuilder {
-    config: AgentConfig,
-    label: Option<Arc<str>>,
-    clock: Arc<dyn Clock>,
-    hooks: Arc<dyn TurnHooks>,
-    source: Arc<dyn ToolSource>,
-    tools: Option<ToolSet>,
-    system_prompt: Option<Arc<str>>,
-    options: AgentOptions,
-}
-
-impl AgentBuilder {
-    /// Names the agent for logs and scripts; never sent.
-    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.label = Some(label.into());
-        self
-    }
-
-    /// Takes time and ids from `clock`.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Lets `hooks` rewrite what enters the conversation.
-    pub fn hooks(mut self, hooks: Arc<dyn TurnHooks>) -> Self {
-        self.hooks = hooks;
-        self
-    }
-
-    /// Runs tools on `source`. Without [`AgentBuilder::tools`] the model sees all of them.
-    pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
-        self.source = source;
-        self
-    }
-
-    /// Shows the model these tools.
-    pub fn tools(mut self, tools: ToolSet) -> Self {
-        self.tools = Some(tools);
-        self
-    }
-
-    /// Sets the system prompt. It is not part of the session: a resumed agent gets the one of
-    /// its day. System messages of the conversation are, and follow it.
-    pub fn system_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
-        self.system_prompt = Some(text.into());
-        self
-    }
-
-    /// Sets whether the model must call a tool.
-    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
-        self.config.tool_choice = choice;
-        self
-    }
-
-    /// Sets what the agent allows itself.
-    pub fn options(mut self, options: AgentOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// An agent whose conversation ends with it.
-    pub fn ephemeral(self) -> Agent {
-        let id = SessionId::new(self.clock.fresh_id());
-        let session = NullStore.begin(id);
-        self.build(session, Conversation::new())
-    }
-
-    /// An agent with a new session in `store`. Nothing is on disk before its first assistant
-    /// message.
-    ///
-    /// # Errors
-    ///
-    /// As [`SessionStore::create`].
-    pub async fn create(
-        self,
-        store: &dyn SessionStore,
-        cwd: impl Into<PathBuf>,
-    ) -> Result<Agent, SessionError> {
-        let header = Header {
-            id: SessionId::new(self.clock.fresh_id()),
-            created: self.clock.now(),
-            cwd: cwd.into(),
-            metadata: Metadata::new(),
-        };
-        let session = store.create(header).await?;
-        Ok(self.build(session, Conversation::new()))
-    }
-
-    /// An agent that goes on with a session of `store`, which it locks.
-    ///
-    /// # Errors
-    ///
-    /// As [`SessionStore::open`].
-    pub async fn open(
-        self,
-        store: &dyn SessionStore,
-        id: SessionId,
-    ) -> Result<Agent, SessionError> {
-        let OpenSession { session, tree } = store.open(id).await?;
-        let conversation = tree.conversation();
-        Ok(self.build(session, conversation))
-    }
-
-    /// An agent that appends to `session`, which holds `conversation`.
-    pub fn build(self, session: Box<dyn Session>, conversation: Conversation) -> Agent {
-        let session_id = session.id();
-        // A source that declares a name twice shows the first; `tools` is the way to choose.
-        let tools = self.tools.unwrap_or_else(|| {
-            let mut seen = std::collections::HashSet::new();
-            let mut declarations = self.source.declarations();
-            declarations.retain(|declaration| seen.insert(declaration.name.clone()));
-            ToolSet::new(declarations).unwrap_or_default()
-        });
-        Agent {
-            shared: Arc::new(Shared {
-                id: AgentId::new(self.clock.fresh_id()),
-                session_id,
-                context: session_id.to_string().into(),
-                label: self.label,
-                clock: self.clock,
-                hooks: self.hooks,
-                source: self.source,
-                options: self.options,
-                config: RwLock::new(self.config),
-                tools: RwLock::new(tools),
-                system_prompt: RwLock::new(self.system_prompt),
-                conversation: Mutex::new(conversation),
-                queue: Mutex::new(Queue::default()),
-                live: Mutex::new(None),
-                asked: Mutex::new(Vec::new()),
-                session: Mutex::new(Some(session)),
-                busy: watch::Sender::new(false),
-            }),
-        }
-    }
-}
-
 impl Agent {
     /// Begins an agent that asks `model` over `protocol`.
     pub fn builder(protocol: Arc<dyn Protocol>, model: Model) -> AgentBuilder {
-        AgentBuilder {
-            config: AgentConfig {
-                protocol,
-                model: Arc::new(model),
-                tool_choice: ToolChoice::Auto,
-            },
-            label: None,
-            clock: Arc::new(SystemClock),
-            hooks: Arc::new(NoHooks),
-            source: Arc::new(NoTools),
-            tools: None,
-            system_prompt: None,
-            options: AgentOptions::default(),
-        }
+        AgentBuilder::new(protocol, model)
     }
 
     /// Starts a turn with a prompt.

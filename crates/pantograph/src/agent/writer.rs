@@ -1,0 +1,51 @@
+//! The right to change an agent's conversation.
+
+use std::sync::Arc;
+
+use super::{Busy, Shared};
+use crate::message::Message;
+use crate::session::{Record, Session, SessionError};
+
+/// The right to change the conversation; given back when it is dropped.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    session: Option<Box<dyn Session>>,
+}
+
+impl Writer {
+    pub(super) fn take(shared: &Arc<Shared>) -> Result<Self, Busy> {
+        let mut slot = shared.session.lock();
+        let session = slot.take().ok_or(Busy)?;
+        shared.busy.send_replace(true);
+        Ok(Self {
+            shared: Arc::clone(shared),
+            session: Some(session),
+        })
+    }
+
+    /// Makes records durable.
+    pub(crate) async fn store(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
+        match &mut self.session {
+            Some(session) => session.append(records).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a message on disk and in memory. A message that the store refuses is in neither;
+    /// one that it could not store yet is in memory, and waits there for the next append.
+    pub(crate) async fn append(&mut self, message: Message) -> Result<(), SessionError> {
+        let stored = self.store(vec![Record::Message(message.clone())]).await;
+        if !matches!(stored, Err(SessionError::Refused { .. })) {
+            self.shared.conversation.lock().push(Arc::new(message));
+        }
+        stored
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let mut slot = self.shared.session.lock();
+        *slot = self.session.take();
+        self.shared.busy.send_replace(false);
+    }
+}
