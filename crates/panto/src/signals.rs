@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 
 /// Signals that come so soon after one another are one: `timeout` sends its signal to the
 /// process and to its group, and a terminal that is lost may do so too.
-const AT_ONCE: Duration = Duration::from_millis(500);
+const AT_ONCE: Duration = Duration::from_millis(150);
 
 /// Listens for signals, for as long as its runtime lives.
 ///
