@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use panto_host::config::{SETTINGS, Setting};
+use panto_host::config::{Setting, settings as known};
 use panto_host::dirs::VARIABLES;
 use panto_host::models::{UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
 use panto_host::{Config, Dirs, Environment, LoadConfig};
@@ -29,7 +29,7 @@ fn replace_part(text: &str, name: &str, new: &str) -> String {
 fn settings() -> String {
     let mut page = String::new();
     let mut group = None;
-    for setting in SETTINGS {
+    for setting in known() {
         let (table, _) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
         if group != Some(table) {
             if group.is_some() {

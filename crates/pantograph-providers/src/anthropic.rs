@@ -14,6 +14,7 @@ use futures_util::Stream;
 use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
@@ -25,8 +26,9 @@ const STYLE: &str = "anthropic-messages";
 /// The version of the API that this speaks.
 const VERSION: &str = "2023-06-01";
 
-/// How a server deviates from Anthropic's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How a server deviates from Anthropic's own. Serialised as a map; fields may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AnthropicFlags {
     /// Takes the key as `authorization: Bearer …` instead of `x-api-key`.
     pub bearer: bool,

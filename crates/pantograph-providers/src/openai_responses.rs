@@ -18,6 +18,7 @@ use futures_util::Stream;
 use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::HeaderMap;
+use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
@@ -26,8 +27,9 @@ use decode::ResponsesDecoder;
 
 const STYLE: &str = "openai-responses";
 
-/// How a server deviates from OpenAI's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How a server deviates from OpenAI's own. Serialised as a map; fields may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct OpenAiResponsesFlags {
     /// Knows no role `developer`: the system prompt has the role `system`.
     pub system_role: bool,
