@@ -15,6 +15,7 @@ mod killed;
 mod layers;
 mod output_formats;
 mod prompts;
+mod provider_faults;
 mod readme;
 mod repository;
 mod resources;

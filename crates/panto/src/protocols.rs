@@ -15,10 +15,11 @@ use serde::de::DeserializeOwned;
 
 mod flags;
 
-/// Every protocol that is built in; `credentials` gives a provider's.
-pub(crate) fn built_in(
-    credentials: impl Fn(&Provider) -> Arc<dyn Credentials> + Send + Sync + 'static,
-) -> ProtocolRegistry {
+/// Gives the credentials of a provider.
+pub(crate) type CredentialsOf = Box<dyn Fn(&Provider) -> Arc<dyn Credentials> + Send + Sync>;
+
+/// Every protocol that is built in.
+pub(crate) fn built_in(credentials: CredentialsOf) -> ProtocolRegistry {
     let mut registry = ProtocolRegistry::default();
     registry.register("scripted", |provider| {
         let script = provider
@@ -32,7 +33,7 @@ pub(crate) fn built_in(
     let mut http = OverHttp {
         registry: &mut registry,
         reach: Arc::new(Reach {
-            credentials: Box::new(credentials),
+            credentials,
             client: HttpClient::new(),
         }),
     };
@@ -85,7 +86,7 @@ impl OverHttp<'_> {
 
 /// What all providers are reached with.
 struct Reach {
-    credentials: Box<dyn Fn(&Provider) -> Arc<dyn Credentials> + Send + Sync>,
+    credentials: CredentialsOf,
     client: HttpClient,
 }
 

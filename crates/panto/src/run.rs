@@ -80,7 +80,7 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     let config = place.load_config(common)?;
     let models = Models::new(
         Arc::clone(&config),
-        protocols::built_in(|_| Arc::new(NoKey)),
+        protocols::built_in(Box::new(|_| Arc::new(NoKey))),
     );
     let chosen = models
         .choose(&ChoiceRequest {

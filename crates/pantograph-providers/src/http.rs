@@ -232,7 +232,10 @@ impl Place {
             )
         } else if is_io(error, io::ErrorKind::InvalidData) {
             // A certificate or a server without TLS: asking again changes nothing.
-            let message = format!("no secure connection to `{host}`: {cause}");
+            let message = format!(
+                "no secure connection to `{host}`; does it speak TLS there, and is its certificate \
+                 trusted here? ({cause})"
+            );
             return ProviderError::new(ErrorClass::Terminal, message);
         } else if through_proxy(error) {
             format!("the proxy let no connection to `{host}` through: {cause}")
