@@ -31,6 +31,7 @@ mod credentials;
 mod endpoint;
 mod failure;
 mod forcing;
+mod google_generate;
 mod history;
 mod http;
 mod openai_chat;
@@ -42,6 +43,7 @@ mod stream;
 pub use anthropic::{AnthropicFlags, AnthropicMessages};
 pub use credentials::{ApiKey, Credentials, CredentialsError, NoKey, StaticKey};
 pub use endpoint::{BaseUrl, Endpoint, InvalidBaseUrl, InvalidHeader};
+pub use google_generate::{GoogleGenerate, GoogleGenerateFlags};
 pub use http::HttpClient;
 pub use openai_chat::{
     OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,

@@ -68,6 +68,8 @@ const OVERFLOW: &[&str] = &[
     "greater than the context length",
     // Gemini, xAI, Bedrock, Moonshot, MiniMax
     "exceeds the maximum number of tokens",
+    "model only supports up to",
+    "request payload size exceeds the limit",
     "maximum prompt length",
     "input is too long",
     "exceeded model token limit",
