@@ -82,17 +82,18 @@ impl GenerateDecoder {
         }
         let text = part.text.unwrap_or_default();
         if !text.is_empty() || signature.is_some() {
-            self.text(text, part.thought, signature.map(|_| raw), out);
+            let signed = signature.map(|signature| (raw, signature));
+            self.text(text, part.thought, signed, out);
         }
         Ok(())
     }
 
-    /// Text; `signed` is the part that it came in, if that is signed.
+    /// Text; `signed` is the part that it came in and its signature, if it has one.
     fn text(
         &mut self,
         text: String,
         is_thought: bool,
-        signed: Option<&RawValue>,
+        signed: Option<(&RawValue, &RawValue)>,
         out: &mut VecDeque<ProtocolEvent>,
     ) {
         if self
@@ -108,7 +109,7 @@ impl GenerateDecoder {
             pieces: Pieces::default(),
         });
         match signed {
-            Some(part) => open.pieces.signed(part, is_thought),
+            Some((part, signature)) => open.pieces.signed(part, signature, is_thought),
             None => open.pieces.unsigned(&text),
         }
         let index = open.index;

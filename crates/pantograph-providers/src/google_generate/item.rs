@@ -84,10 +84,19 @@ impl Pieces {
         self.unsigned.push_str(text);
     }
 
-    pub(super) fn signed(&mut self, part: &RawValue, is_thought: bool) {
+    /// Takes a part that `signature` is of.
+    pub(super) fn signed(&mut self, part: &RawValue, signature: &RawValue, is_thought: bool) {
         self.flush(is_thought);
-        self.add(part.get());
         self.has_signature = true;
+        if !is_bare(part) {
+            return self.add(part.get());
+        }
+        // The API gives such parts and does not take them.
+        let signature = signature.get();
+        self.add(&match is_thought {
+            true => format!(r#"{{"text":"","thought":true,"thoughtSignature":{signature}}}"#),
+            false => format!(r#"{{"text":"","thoughtSignature":{signature}}}"#),
+        });
     }
 
     /// The parts as a list, if any of them is signed.

@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod connection;
+mod google_generate;
 mod openai_chat;
 mod openai_responses;
 mod support;
