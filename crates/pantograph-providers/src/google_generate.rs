@@ -12,6 +12,7 @@ mod stopped;
 mod thinking;
 
 use std::io;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,16 +20,20 @@ use futures_util::Stream;
 use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::HeaderMap;
+use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
+use crate::history;
 use crate::http::{KeyHeader, Post};
 use crate::stream::{self, WireStream};
 use decode::GenerateDecoder;
+use fresh_ids::FreshIds;
 
 const STYLE: &str = "google-generate";
 
-/// How a server deviates from Google's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How a server deviates from Google's own. Serialised as a map; fields may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct GoogleGenerateFlags {
     /// Takes the key as `authorization: Bearer …` instead of `x-goog-api-key`.
     pub bearer: bool,
@@ -66,7 +71,9 @@ impl GoogleGenerate {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        Box::new(WireStream::over(body, GenerateDecoder::new(request)))
+        let names = Arc::new(history::wire_names(request));
+        let decoder = GenerateDecoder::new(names, FreshIds::of(request));
+        Box::new(WireStream::over(body, decoder))
     }
 }
 
@@ -79,7 +86,8 @@ impl Protocol for GoogleGenerate {
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
         let connect = request.model.limits.connect;
         let path = path(&request.model.wire_model);
-        let decoder = GenerateDecoder::new(&request);
+        let names = Arc::new(history::wire_names(&request));
+        let decoder = GenerateDecoder::new(names, FreshIds::of(&request));
         let flags = self.flags;
         let body = stream::encode(request, move |request| request::body(request, flags)).await?;
         let post = Post {

@@ -1,6 +1,7 @@
 //! Protocols over HTTP: what real models are reached with.
 //!
-//! For hosts that give an agent a model. Each protocol is made from an [`Endpoint`] (where, with
+//! For hosts that give an agent a model: [`AnthropicMessages`], [`OpenAiResponses`],
+//! [`OpenAiChat`] and [`GoogleGenerate`]. Each protocol is made from an [`Endpoint`] (where, with
 //! which credentials) and implements [`pantograph::protocol::Protocol`]; all share one
 //! [`HttpClient`]. Reads no environment but the proxy variables, knows no configuration, and
 //! keeps keys in [`ApiKey`] until a request leaves.

@@ -1,8 +1,9 @@
 //! The events of an answer.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use pantograph::protocol::{ProtocolEvent, Request};
+use pantograph::protocol::ProtocolEvent;
 use pantograph::wire_name::WireNames;
 use pantograph::{ErrorClass, ProviderError, RawJson, StopReason};
 use serde_json::value::RawValue;
@@ -12,7 +13,6 @@ use super::fresh_ids::FreshIds;
 use super::item::{self, FunctionCall, Part, Pieces};
 use super::stopped;
 use crate::failure;
-use crate::history;
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -20,7 +20,7 @@ use crate::stream::Decoder;
 /// The wire has no blocks: one of text begins where a text of another kind comes, and each call
 /// is one.
 pub(super) struct GenerateDecoder {
-    names: WireNames,
+    names: Arc<WireNames>,
     ids: FreshIds,
     /// The index of the next block.
     next: u32,
@@ -38,10 +38,10 @@ struct Open {
 }
 
 impl GenerateDecoder {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(names: Arc<WireNames>, ids: FreshIds) -> Self {
         Self {
-            names: history::wire_names(request),
-            ids: FreshIds::of(request),
+            names,
+            ids,
             next: 0,
             open: None,
             stop: None,

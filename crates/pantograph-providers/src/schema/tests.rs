@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 fn shown(schema: Value, rules: SchemaRules) -> String {
     clean(&schema, rules).to_string()
@@ -179,4 +180,94 @@ fn properties(schema: Value) -> String {
         .map(|(name, property)| format!("{name}: {property}"))
         .collect();
     lines.join("\n")
+}
+
+/// Panics where Google would refuse a schema.
+fn check(schema: &Value) {
+    let object = schema.as_object().unwrap();
+    if let Some(members) = object.get("anyOf") {
+        assert_eq!(object.len(), 1, "{schema}");
+        let members = members.as_array().unwrap();
+        assert!(members.len() > 1, "{schema}");
+        return members.iter().for_each(check);
+    }
+    let own: &[&str] = match object["type"].as_str().unwrap() {
+        "string" => &["enum", "format", "minLength", "maxLength"],
+        "number" | "integer" => &["format", "minimum", "maximum"],
+        "boolean" => &[],
+        "array" => &["items", "minItems", "maxItems"],
+        "object" => &["properties", "required", "minProperties", "maxProperties"],
+        other => panic!("the type {other}"),
+    };
+    for key in object.keys() {
+        let is_common = matches!(&**key, "type" | "description" | "nullable");
+        assert!(is_common || own.contains(&&**key), "{key} in {schema}");
+    }
+    if object["type"] == "array" {
+        check(&object["items"]);
+    }
+    for value in object
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        assert!(
+            value.as_str().is_some_and(|value| !value.is_empty()),
+            "{schema}"
+        );
+    }
+    let properties = object.get("properties").and_then(Value::as_object);
+    for property in properties.into_iter().flatten() {
+        check(property.1);
+    }
+    for key in required(schema) {
+        assert!(properties.unwrap().contains_key(&key), "{schema}");
+    }
+}
+
+/// Schemas in any shape, also in ones that no schema has.
+fn schemas() -> impl Strategy<Value = Value> {
+    let word = || prop::sample::select(vec!["string", "null", "integer", "object", "array", "odd"]);
+    let leaf = prop_oneof![
+        Just(json!(true)),
+        Just(json!({})),
+        word().prop_map(|word| json!({ "type": word })),
+        Just(json!({ "const": 1 })),
+        Just(json!({ "enum": ["a", "", null] })),
+        Just(json!({ "type": "integer", "enum": [1, 2] })),
+        Just(json!({ "$ref": "#/properties/a" })),
+        Just(json!({ "required": ["a"] })),
+        Just(json!({ "minimum": 1, "format": "uri", "pattern": "x" })),
+    ];
+    leaf.prop_recursive(4, 40, 4, move |inner| {
+        let list = || prop::collection::vec(inner.clone(), 0..4);
+        let types = prop::collection::vec(word(), 0..3);
+        let key = prop::sample::select(vec!["anyOf", "oneOf", "allOf", "items", "prefixItems"]);
+        prop_oneof![
+            (key, list(), word()).prop_map(|(key, members, word)| {
+                json!({ key: members, "type": word, "description": "What." })
+            }),
+            (types, inner.clone(), inner.clone()).prop_map(|(types, one, other)| {
+                json!({ "type": types, "items": one, "properties": { "a": other } })
+            }),
+            (list(), inner.clone(), inner.clone()).prop_map(|(members, one, other)| {
+                json!({
+                    "properties": { "a": one, "b": other },
+                    "required": ["a", "c"],
+                    "anyOf": members,
+                    "additionalProperties": false,
+                })
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_schema_is_google_takes_what_becomes_of_it(schema in schemas()) {
+        let schema = clean(&schema, SchemaRules::OPENAPI);
+        prop_assert_eq!(&schema["type"], "object");
+        check(&schema);
+    }
 }

@@ -398,6 +398,14 @@ async fn each_status_has_its_class_and_the_providers_words() {
             r#"[{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"17.5s"}]}}]"#,
         ),
         (
+            429,
+            r#"{"error":{"code":429,"message":"You exceeded your current quota.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"44s"}]}}"#,
+        ),
+        (
+            429,
+            r#"{"error":{"code":429,"message":"Your prepayment credits are depleted.","status":"RESOURCE_EXHAUSTED"}}"#,
+        ),
+        (
             500,
             r#"{"error":{"code":500,"message":"An internal error has occurred.","status":"INTERNAL"}}"#,
         ),
@@ -428,11 +436,29 @@ async fn each_status_has_its_class_and_the_providers_words() {
     authentication: Method doesn't allow unregistered callers. (the key is from the test) [status 403] [code PERMISSION_DENIED]
     model_not_found: models/gemini-x is not found. [status 404] [code NOT_FOUND]
     rate_limit: You exceeded your current quota. [status 429] [code RESOURCE_EXHAUSTED] [after 17.5s]
+    terminal: You exceeded your current quota. [status 429] [code RESOURCE_EXHAUSTED] [after 44s]
+    terminal: Your prepayment credits are depleted. [status 429] [code RESOURCE_EXHAUSTED]
     server: An internal error has occurred. [status 500] [code INTERNAL]
     overloaded: The model is overloaded. [status 503] [code UNAVAILABLE]
     overloaded: The model is overloaded. [status 200] [code UNAVAILABLE]
     terminal: the provider answered with something else than a stream of events: [{"candidates":[{"content":{"parts":[{"text":"not as events"}]}}]}] [status 200]
     "#);
+}
+
+/// So does the API when it runs out of capacity amid an answer.
+#[tokio::test]
+async fn an_error_that_is_no_event_is_one_all_the_same() {
+    let error = "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"High demand.\",\n    \"status\": \"UNAVAILABLE\"\n  }\n}\n";
+    let begun = events(&[HELLO]);
+    let script = Script::begin().chunk(&begun).chunk(error).end();
+    let server = Server::start([script]).await;
+    let protocol = GoogleGenerate::new(endpoint(&server.url()), GoogleGenerateFlags::default());
+    let over_a_connection = ask(&protocol, simple(model())).await;
+    insta::assert_snapshot!(render(&over_a_connection), @r#"
+    TextDelta { index: 0, text: "Hello" }
+    overloaded: High demand. [code UNAVAILABLE]
+    "#);
+    assert_eq!(answer(&format!("{begun}{error}")), over_a_connection);
 }
 
 #[tokio::test]
