@@ -40,7 +40,7 @@ pub struct GoogleGenerateFlags {
     /// Refuses ids of function calls; calls and responses are then pairs by their order.
     pub no_call_ids: bool,
     /// Takes no files within the response of a function: they follow it. So do those for models
-    /// that take a reasoning label as a budget, which are older than files in responses.
+    /// that take no reasoning label as a word, which are older than files in responses.
     pub files_after_results: bool,
 }
 

@@ -19,8 +19,9 @@ pub(super) struct Event<'a> {
 impl Event<'_> {
     /// Whether these are events in a list, as errors sometimes come, and one is an error.
     pub(super) fn are_errors(data: &str) -> bool {
-        serde_json::from_str::<Vec<Event<'_>>>(data)
-            .is_ok_and(|events| events.iter().any(|event| event.error.is_some()))
+        data.trim_start().starts_with('[')
+            && serde_json::from_str::<Vec<Event<'_>>>(data)
+                .is_ok_and(|events| events.iter().any(|event| event.error.is_some()))
     }
 }
 

@@ -106,13 +106,16 @@ struct GenerationConfig<'a> {
     thinking_config: Option<ThinkingConfig<'a>>,
 }
 
-/// Where the files of results go. The models that take budgets are those before the ones that
+/// Where the files of results go. The models that take no levels are those before the ones that
 /// take files in responses, which refuse the whole request.
 fn files(model: &Model, flags: GoogleGenerateFlags) -> Files {
-    let is_older = model.reasoning_control == Some(ReasoningControl::Budget);
-    match is_older || flags.files_after_results {
-        true => Files::AfterResults,
-        false => Files::InResults,
+    let has_levels = matches!(
+        model.reasoning_control,
+        None | Some(ReasoningControl::Effort)
+    );
+    match has_levels && !flags.files_after_results {
+        true => Files::InResults,
+        false => Files::AfterResults,
     }
 }
 
