@@ -4,14 +4,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pantograph::Attachment;
 
-/// The image types that every provider with images takes.
-const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// The image types that providers with images take, but for Google.
+pub(crate) const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Which attachments a protocol takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileRule {
-    /// The common image types.
-    pub(crate) images: bool,
+    /// The types of images.
+    pub(crate) images: &'static [&'static str],
     pub(crate) pdf: bool,
     /// Bytes of one attachment as base64.
     pub(crate) max_encoded: usize,
@@ -53,8 +53,7 @@ pub(crate) fn encode(
         true => image_type(&bytes).unwrap_or(named),
         false => named,
     };
-    let fits = (rule.images && IMAGES.contains(&media_type))
-        || (rule.pdf && media_type == "application/pdf");
+    let fits = rule.images.contains(&media_type) || (rule.pdf && media_type == "application/pdf");
     if !fits {
         return Err(left_out(media_type, "it is of a type that cannot be sent"));
     }
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     const RULE: FileRule = FileRule {
-        images: true,
+        images: IMAGES,
         pdf: false,
         max_encoded: 16,
     };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::thinking::{OutputConfig, Reasoning, Thinking};
 use super::{AnthropicFlags, STYLE};
-use crate::attachment::{File, FileRule};
+use crate::attachment::{File, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
@@ -19,7 +19,7 @@ const RULES: WireRules = WireRules {
     style: STYLE,
     ids: IdRule::up_to(64),
     files: FileRule {
-        images: true,
+        images: IMAGES,
         pdf: true,
         max_encoded: 5 * 1024 * 1024,
     },

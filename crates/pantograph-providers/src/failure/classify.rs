@@ -68,6 +68,8 @@ const OVERFLOW: &[&str] = &[
     "greater than the context length",
     // Gemini, xAI, Bedrock, Moonshot, MiniMax
     "exceeds the maximum number of tokens",
+    "model only supports up to",
+    "request payload size exceeds the limit",
     "maximum prompt length",
     "input is too long",
     "exceeded model token limit",
@@ -76,8 +78,10 @@ const OVERFLOW: &[&str] = &[
 
 pub(super) fn classify(words: &Words, status: Option<u16>) -> ErrorClass {
     let mut codes = words.codes.iter();
-    if let Some(class) = codes.find_map(|code| class_of_code(code)) {
-        return class;
+    match codes.find_map(|code| class_of_code(code)) {
+        Some(RateLimit) if words.is_spent => return Terminal,
+        Some(class) => return class,
+        None => {}
     }
     // A status inside the object of a stream is all that some proxies give.
     let status = status.filter(|status| *status >= 300).or(words.status);

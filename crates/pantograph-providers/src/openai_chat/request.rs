@@ -11,7 +11,7 @@ use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit};
 use super::messages::{self, Message};
 use super::reasoning::Reasoning;
-use crate::attachment::FileRule;
+use crate::attachment::{FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::history::{History, Results, WireRules};
@@ -33,7 +33,7 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
             false => IdRule::up_to(40),
         },
         files: FileRule {
-            images: true,
+            images: IMAGES,
             pdf: flags.documents,
             max_encoded: 20 * 1024 * 1024,
         },

@@ -3,8 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent;
 mod anthropic;
 mod connection;
+mod google_generate;
+mod moves;
 mod openai_chat;
 mod openai_responses;
+mod party;
 mod support;

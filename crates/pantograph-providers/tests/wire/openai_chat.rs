@@ -2,7 +2,7 @@
 
 mod answers;
 mod requests;
-mod strict;
+pub(crate) mod strict;
 
 use pantograph::{Model, RawJson};
 use pantograph_providers::{OpenAiChat, OpenAiChatFlags};

@@ -6,7 +6,7 @@ use pantograph_providers::OpenAiChatFlags;
 use serde_json::Value;
 
 /// Panics where a server with these flags would refuse the body.
-pub(super) fn check(body: &Value, flags: OpenAiChatFlags) {
+pub(crate) fn check(body: &Value, flags: OpenAiChatFlags) {
     assert!(body["model"].is_string() && body["stream"] == true);
     let tools = body.get("tools").map(|tools| tools.as_array().unwrap());
     assert!(
