@@ -6,8 +6,9 @@ use panto_host::config::Provider;
 use panto_host::models::{ProtocolError, ProtocolRegistry};
 use pantograph::protocol::Protocol;
 use pantograph_providers::{
-    AnthropicFlags, AnthropicMessages, BaseUrl, Credentials, Endpoint, HttpClient, OpenAiChat,
-    OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
+    AnthropicFlags, AnthropicMessages, BaseUrl, Credentials, Endpoint, GoogleGenerate,
+    GoogleGenerateFlags, HttpClient, OpenAiChat, OpenAiChatFlags, OpenAiResponses,
+    OpenAiResponsesFlags,
 };
 use pantograph_scripted::{Script, ScriptedProtocol};
 use serde::Serialize;
@@ -54,6 +55,12 @@ pub(crate) fn built_in(credentials: CredentialsOf) -> ProtocolRegistry {
         OpenAiChat::BASE_URL,
         |_| OpenAiChatFlags::default(),
         OpenAiChat::new,
+    );
+    http.register(
+        "google-generate",
+        GoogleGenerate::BASE_URL,
+        |_| GoogleGenerateFlags::default(),
+        GoogleGenerate::new,
     );
     registry
 }

@@ -12,7 +12,6 @@ mod stopped;
 mod thinking;
 
 use std::io;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,9 +22,8 @@ use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
-use crate::history;
-use crate::http::{KeyHeader, Post};
-use crate::stream::{self, WireStream};
+use crate::http::{Head, KeyHeader};
+use crate::stream;
 use decode::GenerateDecoder;
 use fresh_ids::FreshIds;
 
@@ -71,9 +69,8 @@ impl GoogleGenerate {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        let names = Arc::new(history::wire_names(request));
-        let decoder = GenerateDecoder::new(names, FreshIds::of(request));
-        Box::new(WireStream::over(body, decoder))
+        let ids = FreshIds::of(request);
+        stream::read(request, body, |names| GenerateDecoder::new(names, ids))
     }
 }
 
@@ -84,28 +81,20 @@ impl Protocol for GoogleGenerate {
     }
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
-        let connect = request.model.limits.connect;
-        let path = path(&request.model.wire_model);
-        let names = Arc::new(history::wire_names(&request));
-        let decoder = GenerateDecoder::new(names, FreshIds::of(&request));
-        let flags = self.flags;
-        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
-        let post = Post {
-            path,
+        let head = Head {
+            path: path(&request.model.wire_model),
             query: Some(("alt", "sse")),
             headers: HeaderMap::new(),
-            key: match flags.bearer {
+            key: match self.flags.bearer {
                 true => KeyHeader::Bearer,
                 false => KeyHeader::Named("x-goog-api-key"),
             },
-            body,
-            connect,
         };
-        Ok(Box::new(WireStream::new(
-            self.endpoint.clone(),
-            post,
-            decoder,
-        )))
+        let ids = FreshIds::of(&request);
+        let flags = self.flags;
+        let build = move |request: &Request| request::body(request, flags);
+        let decoder = |names| GenerateDecoder::new(names, ids);
+        stream::open(&self.endpoint, head, request, build, decoder).await
     }
 }
 

@@ -36,7 +36,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use panto_host::config::settings;
-    use pantograph_providers::{AnthropicFlags, OpenAiChatFlags, OpenAiResponsesFlags};
+    use pantograph_providers::{
+        AnthropicFlags, GoogleGenerateFlags, OpenAiChatFlags, OpenAiResponsesFlags,
+    };
 
     use super::*;
 
@@ -53,6 +55,7 @@ mod tests {
             names(AnthropicFlags::default()),
             names(OpenAiChatFlags::default()),
             names(OpenAiResponsesFlags::default()),
+            names(GoogleGenerateFlags::default()),
         ];
         let flags: BTreeSet<_> = flags.into_iter().flatten().collect();
         let set = settings().filter_map(|setting| setting.key.strip_prefix("providers.*.flags."));

@@ -35,7 +35,8 @@ const fn word(
 pub(super) const FLAGS: &[Setting] = &[
     flag(
         "providers.*.flags.bearer",
-        "`anthropic-messages`: takes the key as `authorization: Bearer` and not as `x-api-key`.",
+        "`anthropic-messages`, `google-generate`: takes the key as `authorization: Bearer` and not in a \
+         header of its own.",
     ),
     flag(
         "providers.*.flags.no_cache_marks",
@@ -119,5 +120,13 @@ pub(super) const FLAGS: &[Setting] = &[
     flag(
         "providers.*.flags.no_cache_key",
         "`openai-responses`: knows no `prompt_cache_key`.",
+    ),
+    flag(
+        "providers.*.flags.no_call_ids",
+        "`google-generate`: refuses ids of function calls.",
+    ),
+    flag(
+        "providers.*.flags.files_after_results",
+        "`google-generate`: takes no files within the response of a function.",
     ),
 ];
