@@ -46,7 +46,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "panto-host",
-        stands_on: &["pantograph", "pantograph-scripted"],
+        stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
         knows: &[Subject::Home, Subject::ConfigFiles],
     },
     Layer {
