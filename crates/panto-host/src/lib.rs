@@ -39,4 +39,5 @@ pub use models::{
     ChoiceRequest, ChoiceWarning, ChooseError, Chosen, ChosenBy, Models, ProtocolError,
     ProtocolRegistry,
 };
+pub use nearest::did_you_mean;
 pub use session::SessionHandle;
