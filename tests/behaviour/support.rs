@@ -1,6 +1,7 @@
 //! A machine of its own for each test: home, configuration, sessions and a scripted model.
 
 mod running;
+mod terminal;
 
 use std::fs;
 use std::io::Write;
@@ -10,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 pub(crate) use running::Running;
+pub(crate) use terminal::Terminal;
 
 /// Directories that no other test sees.
 pub(crate) struct Machine {
