@@ -73,6 +73,11 @@ context_window = 100000
         self.path("work")
     }
 
+    /// The file that keeps keys.
+    pub(crate) fn credentials(&self) -> PathBuf {
+        self.path("home/.local/share/panto/auth/credentials.json")
+    }
+
     /// The files of all sessions.
     pub(crate) fn session_files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = fs::read_dir(self.sessions())

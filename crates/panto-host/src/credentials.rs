@@ -25,7 +25,7 @@
 //!     need: KeyNeed::Required,
 //!     store: None,
 //!     config_file: None,
-//!     lookup: &|name| (name == "ANTHROPIC_API_KEY").then(|| "sk-…".into()),
+//!     lookup: &|name| (name == "ANTHROPIC_API_KEY").then(|| "sk-example".into()),
 //! });
 //! let found = sources.find()?.map(|source| source.to_string());
 //! assert_eq!(found.as_deref(), Some("the environment variable ANTHROPIC_API_KEY"));

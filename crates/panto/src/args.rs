@@ -169,7 +169,7 @@ It is kept in ${XDG_DATA_HOME:-~/.local/share}/panto/auth/credentials.json, for 
 pub(crate) struct LoginArgs {
     /// The provider's name, such as `anthropic`
     pub(crate) provider: String,
-    /// Keys that stand here are refused, and by the command itself: clap would repeat them.
+    // A key that stands here is refused by the command itself: clap would repeat it.
     #[arg(hide = true, allow_hyphen_values = true)]
     pub(crate) rest: Vec<OsString>,
 }

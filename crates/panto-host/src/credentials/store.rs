@@ -1,7 +1,7 @@
 //! The credential file: `auth/credentials.json` in the data home, for its owner alone.
 //!
 //! ```json
-//! { "version": 1, "providers": { "anthropic": { "key": "sk-…" } } }
+//! { "version": 1, "providers": { "anthropic": { "key": "sk-example" } } }
 //! ```
 //!
 //! JSON, since the file is the program's to write: whatever else stands in it, of a later version

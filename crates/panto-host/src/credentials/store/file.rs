@@ -13,8 +13,8 @@ use super::error::StoreError;
 /// No credential file is larger.
 pub(super) const MOST_BYTES: u64 = 1 << 20;
 
-/// What a file that is being written is called; a process that was killed leaves it.
-const UNFINISHED: &str = ".credentials-";
+/// What the file is called while it is written, beside the one that it replaces.
+const UNFINISHED: &str = ".credentials.json.new";
 
 /// What was read.
 pub(super) struct Bytes {
@@ -87,21 +87,33 @@ pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let target = target(path)?;
     let directory = directory_of(&target);
-    sweep(directory);
-    let write_error = |source| io_error("write", path, source);
-    // Made with mode 0600, and removed if it does not come to be the file.
-    let mut new = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(directory)
-        .map_err(write_error)?;
-    new.write_all(bytes).map_err(write_error)?;
-    new.as_file().sync_all().map_err(write_error)?;
-    new.persist(&target)
-        .map_err(|error| write_error(error.error))?;
-    // The new name may be lost with the power, the file is whole either way: no error.
+    let unfinished = directory.join(UNFINISHED);
+    let written = write(&unfinished, bytes).and_then(|()| std::fs::rename(&unfinished, &target));
+    if let Err(source) = written {
+        let _ = std::fs::remove_file(&unfinished);
+        return Err(io_error("write", path, source));
+    }
+    // The new name may be lost with the power, but the file is whole either way: no error.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
+}
+
+/// Writes a file that was not there, for its owner alone.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A process that was killed while it wrote has left one, with keys in it.
+    match std::fs::remove_file(path) {
+        Err(error) if !is_absent(&error) => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    // Whatever mask the process has.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// What the path names behind all links; the path itself if there is nothing yet.
@@ -110,22 +122,6 @@ fn target(path: &Path) -> Result<PathBuf, StoreError> {
         Ok(target) => Ok(target),
         Err(error) if is_absent(&error) => absent(path).map(|_| path.to_owned()),
         Err(source) => Err(io_error("find", path, source)),
-    }
-}
-
-/// Removes what processes that were killed while writing have left: keys are in it.
-fn sweep(directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(UNFINISHED.as_bytes())
-        {
-            let _ = std::fs::remove_file(entry.path());
-        }
     }
 }
 

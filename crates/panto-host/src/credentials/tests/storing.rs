@@ -64,7 +64,7 @@ fn a_removed_key_is_gone_from_the_disk() {
     store.set("p", &key("secret")).unwrap();
     store.set("q", &key("other")).unwrap();
     // What a login that was killed has left.
-    let left = store.path().with_file_name(".credentials-abc");
+    let left = store.path().with_file_name(".credentials.json.new");
     fs::write(&left, "secret").unwrap();
     assert_eq!(store.remove("p").unwrap(), Removed::Removed);
     assert_eq!(
