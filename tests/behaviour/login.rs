@@ -369,6 +369,56 @@ fn logins_at_the_same_time_keep_each_others_keys() {
     }
 }
 
+#[test]
+fn a_key_is_in_no_file_but_one_and_in_no_log() {
+    let machine = Machine::without_config();
+    let mut command = machine.command(&["login", "anthropic", "--verbose"]);
+    let mut child = command
+        .env("PANTO_LOG", "trace")
+        .env("RUST_BACKTRACE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, KEY.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let said = [output.stdout, output.stderr].concat();
+    assert!(!String::from_utf8_lossy(&said).contains("sk-test"));
+    let mut holding = Vec::new();
+    let mut directories = vec![machine.root()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if String::from_utf8_lossy(&fs::read(&path).unwrap()).contains("sk-test") {
+                holding.push(path);
+            }
+        }
+    }
+    assert_eq!(holding, [machine.credentials()]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_says_nothing_can_be_interrupted() {
+    let machine = Machine::without_config();
+    let mut command = machine.command(&["login", "anthropic"]);
+    let running = machine.start_command(command.stdin(Stdio::piped()));
+    running.wait_for_thread("stdin");
+    running.signal(rustix::process::Signal::INT);
+    insta::assert_snapshot!(running.finish().shown(), @"
+    exit 130
+    -- stdout
+    -- stderr
+    panto: nothing was stored
+    ");
+}
+
 /// On a terminal that is the program's own, which only Linux gives without unsafe code.
 #[cfg(target_os = "linux")]
 mod typed {

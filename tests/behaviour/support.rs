@@ -56,9 +56,14 @@ context_window = 100000
         fs::write(self.config_dir().join("script.toml"), script).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Below which everything of the machine lies.
+    pub(crate) fn root(&self) -> PathBuf {
         // As the system names it: a temporary directory may lie behind a link.
-        self.root.path().canonicalize().unwrap().join(name)
+        self.root.path().canonicalize().unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
     }
 
     pub(crate) fn config_dir(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use panto_host::credentials::{
     CredentialStore, KeyNeed, KeyProblem, KeyRequest, KeySource, KeySources, KeyText, Removed,
-    StoreError, Stored,
+    Stored,
 };
 use panto_host::{Config, did_you_mean};
 
@@ -31,7 +31,7 @@ pub(crate) fn login(args: &LoginArgs, common: &CommonArgs) -> Result<Exit, Failu
     }
     desk.warn_if_unknown();
     // Before a person types: what would be in the way.
-    desk.store.read().map_err(broken)?;
+    desk.store.read()?;
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
         let entry = Entry::from_stdin(desk.question());
@@ -141,7 +141,7 @@ impl<'a> Desk<'a> {
                 Failure::usage(format!("this is no key: {problem}")).with_hint("nothing was stored")
             }
         })?;
-        let stored = self.store.set(self.provider, &key).map_err(broken)?;
+        let stored = self.store.set(self.provider, &key)?;
         let provider = self.provider;
         let path = self.store.path().display();
         streams::note(match stored {
@@ -158,7 +158,7 @@ impl<'a> Desk<'a> {
     }
 
     fn forget(&self) -> Result<(), Failure> {
-        let removed = self.store.remove(self.provider).map_err(broken)?;
+        let removed = self.store.remove(self.provider)?;
         let provider = self.provider;
         let path = self.store.path().display();
         streams::note(match removed {
@@ -212,26 +212,4 @@ fn no_key_here(provider: &str) -> Failure {
         "`panto login {provider}` asks for it; one that a program prints is piped in: pass show \
          NAME | panto login {provider}"
     ))
-}
-
-/// The credential file is in the way.
-fn broken(error: StoreError) -> Failure {
-    let hint = match &error {
-        StoreError::Syntax { .. } | StoreError::Shape { .. } => {
-            Some("it was not touched: mend it, or move it away and log in again to each provider")
-        }
-        StoreError::NotAFile { .. } | StoreError::TooLarge(_) => {
-            Some("it was not touched: move it away, and log in again")
-        }
-        StoreError::DanglingLink { .. } => Some("remove the link, or put back what it leads to"),
-        StoreError::Io { .. } => Some(
-            "what was stored before is as it was; XDG_DATA_HOME says where panto keeps its data",
-        ),
-        _ => None,
-    };
-    let failure = Failure::new(Exit::Usage, "credentials", error);
-    match hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
 }

@@ -20,7 +20,8 @@ impl KeyText {
     ///
     /// It is empty, too long, or has characters that no header can hold.
     pub fn parse(text: &str) -> Result<Self, KeyProblem> {
-        let text = text.trim();
+        // Some editors and shells put a mark before any text.
+        let text = text.trim_start_matches('\u{feff}').trim();
         match text {
             "" => Err(KeyProblem::Empty),
             _ if text.len() > MOST_BYTES => Err(KeyProblem::TooLong),
@@ -95,6 +96,7 @@ mod tests {
     fn a_key_is_printable_ascii_and_not_shown() {
         let key = KeyText::parse(" sk-secret\r\n").unwrap();
         assert_eq!(key.expose(), "sk-secret");
+        assert_eq!(KeyText::parse("\u{feff}key").unwrap().expose(), "key");
         assert_eq!(format!("{key:?}"), "KeyText(…)");
         let api_key = key.to_api_key("the test");
         assert_eq!(format!("{api_key:?}"), "ApiKey(from the test)");

@@ -11,7 +11,7 @@ use super::command::KeyCommand;
 use super::error::{KeyError, KeyWarning, LookedAt, MissingKey, Outcome};
 use super::key::{KeyProblem, KeyText};
 use super::store::CredentialStore;
-use crate::config::{Provider, Source};
+use crate::config::{Provider, Source, Sourced};
 
 /// Whose key is wanted, and what may be asked for it.
 #[derive(Clone, Copy)]
@@ -178,7 +178,7 @@ impl KeySources {
                 let source = KeySource::Command {
                     named_in: command.source.clone(),
                 };
-                let run = KeyCommand::new(&command.value, &source.to_string());
+                let run = KeyCommand::new(&resolved(command), &source.to_string());
                 sources.chosen = Choice::Command(source, run);
             }
             None => sources.choose(variables, request.lookup),
@@ -351,6 +351,22 @@ fn well_known(name: &str) -> KeySource {
         name: name.to_owned(),
         named_in: None,
     }
+}
+
+/// A command whose program lies where the configuration says: a path starts at the directory of
+/// its file, as all paths in it do, and not where panto happens to work. A name is looked up.
+fn resolved(command: &Sourced<Vec<String>>) -> Vec<String> {
+    let mut arguments = command.value.clone();
+    let directory = command.source.place().and_then(|place| place.file.parent());
+    if let (Some(program), Some(directory)) = (arguments.first_mut(), directory)
+        && program.contains('/')
+        && !program.starts_with('~')
+        // A path that is no text cannot be written down; the program is then looked for as it is.
+        && let Some(path) = directory.join(&*program).to_str()
+    {
+        *program = path.to_owned();
+    }
+    arguments
 }
 
 /// Reads a variable's value.

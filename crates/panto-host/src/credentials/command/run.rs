@@ -29,7 +29,7 @@ const MOST_SHOWN: usize = 200;
 pub(super) enum Problem {
     #[error("it names no program")]
     NoProgram,
-    #[error("there is no program `{0}` (or it names an interpreter that is not there)")]
+    #[error("there is no program `{}`{}", .0, why_not_found(.0))]
     NotFound(String),
     #[error("`{0}` may not be executed")]
     NotExecutable(String),
@@ -67,7 +67,11 @@ pub(super) enum Problem {
 /// Dropping the future kills the command and what it has started.
 pub(super) async fn run(arguments: &[String]) -> Result<KeyText, Problem> {
     let (program, rest) = arguments.split_first().ok_or(Problem::NoProgram)?;
-    let named = || shown(program);
+    // Whoever wrote a whole command line there may have a secret in it.
+    let named = || match program.split_once(' ') {
+        Some((first, _)) => format!("{} …", shown(first)),
+        None => shown(program),
+    };
     let child = Command::new(program)
         .args(rest)
         .stdin(Stdio::null())
@@ -219,6 +223,19 @@ impl Printed {
 /// Text of others, harmless and short.
 fn shown(text: &str) -> String {
     sanitize_line(text, MOST_SHOWN)
+}
+
+/// The clause that says what is often behind it.
+fn why_not_found(program: &str) -> &'static str {
+    if program.starts_with('~') {
+        "; `~` is for shells, and none is involved"
+    } else if program.contains(' ') {
+        "; each argument is an item of its own in the list"
+    } else if program.contains('/') {
+        ", or it names an interpreter that is not there"
+    } else {
+        ""
+    }
 }
 
 /// The clause that repeats what a command says.

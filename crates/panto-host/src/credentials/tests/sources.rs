@@ -92,6 +92,20 @@ async fn a_command_of_the_configuration_is_all_that_counts() {
 }
 
 #[tokio::test]
+async fn the_path_of_a_command_starts_at_the_configuration_file() {
+    let home = Home::new().settings("api_key_command = [\"./keys/mine\"]");
+    insta::assert_snapshot!(home.told().await, @"
+    find: the command of `api_key_command` in HOME/config.toml:2:1
+    error: no usable key from the command of `api_key_command` in HOME/config.toml:2:1: there is no program `HOME/./keys/mine`, or it names an interpreter that is not there
+    key: error: no usable key from the command of `api_key_command` in HOME/config.toml:2:1: there is no program `HOME/./keys/mine`, or it names an interpreter that is not there
+    ");
+    let program = home.path().join("keys/mine");
+    std::fs::create_dir(home.path().join("keys")).unwrap();
+    std::os::unix::fs::symlink("/bin/pwd", program).unwrap();
+    assert!(home.sources().key().await.is_ok());
+}
+
+#[tokio::test]
 async fn a_server_of_ones_own_needs_no_key_and_gets_one_that_is_there() {
     let home = || Home::new().settings("base_url = \"http://127.0.0.1:1\"");
     insta::assert_snapshot!(home().told().await, @"
