@@ -35,12 +35,16 @@
 mod command;
 mod error;
 mod key;
+mod request;
+mod source;
 mod sources;
 mod store;
 
 pub use error::{KeyError, KeyWarning, LookedAt, MissingKey, Outcome};
 pub use key::{KeyProblem, KeyText};
-pub use sources::{KeyNeed, KeyRequest, KeySource, KeySources, Prepared};
+pub use request::{KeyNeed, KeyRequest};
+pub use source::KeySource;
+pub use sources::{KeySources, Prepared};
 pub use store::{Contents, CredentialStore, Removed, StoreError, Stored};
 
 #[cfg(test)]

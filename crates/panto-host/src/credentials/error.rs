@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pantograph_providers::CredentialsError;
 
-use super::sources::KeySource;
+use super::source::KeySource;
 use super::store::StoreError;
 use crate::config::Source;
 

@@ -1,7 +1,6 @@
 //! The places where one provider's key may be, in order.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -10,99 +9,10 @@ use pantograph_providers::{ApiKey, Credentials, CredentialsError};
 use super::command::KeyCommand;
 use super::error::{KeyError, KeyWarning, LookedAt, MissingKey, Outcome};
 use super::key::{KeyProblem, KeyText};
+use super::request::{KeyNeed, KeyRequest};
+use super::source::KeySource;
 use super::store::CredentialStore;
-use crate::config::{Provider, Source, Sourced};
-
-/// Whose key is wanted, and what may be asked for it.
-#[derive(Clone, Copy)]
-pub struct KeyRequest<'a> {
-    /// The provider's name in model references.
-    pub provider: &'a str,
-    /// What the configuration says about it, if anything.
-    pub settings: Option<&'a Provider>,
-    /// The variables that hold this provider's key by custom, best first.
-    pub well_known: &'a [&'a str],
-    /// Whether the provider is asked at all without a key.
-    pub need: KeyNeed,
-    /// The credential file; `None` without a home.
-    pub store: Option<&'a CredentialStore>,
-    /// The configuration file that a hint names.
-    pub config_file: Option<&'a Path>,
-    /// The environment; answers as [`std::env::var_os`] does.
-    pub lookup: &'a dyn Fn(&str) -> Option<OsString>,
-}
-
-impl fmt::Debug for KeyRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyRequest")
-            .field("provider", &self.provider)
-            .field("well_known", &self.well_known)
-            .field("need", &self.need)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whether a provider wants a key. One whose key has a source in the configuration always does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyNeed {
-    /// A request without a key is not worth making.
-    Required,
-    /// A server without keys, as one's own often is; a key that is there is sent.
-    Optional,
-}
-
-impl KeyNeed {
-    /// The need of a provider by its settings: one that is reached at an address of the person's
-    /// own need not want a key.
-    pub fn of(settings: Option<&Provider>) -> Self {
-        match settings.and_then(|settings| settings.base_url.as_ref()) {
-            Some(_) => KeyNeed::Optional,
-            None => KeyNeed::Required,
-        }
-    }
-}
-
-/// A place that a key comes from, as people name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KeySource {
-    /// An environment variable.
-    Variable {
-        /// Its name.
-        name: String,
-        /// Where the configuration names it; `None` if it is well known.
-        named_in: Option<Source>,
-    },
-    /// The provider's `api_key_command`.
-    Command {
-        /// Where the configuration has it.
-        named_in: Source,
-    },
-    /// The credential file.
-    File(PathBuf),
-}
-
-impl fmt::Display for KeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KeySource::Variable {
-                name,
-                named_in: None,
-            } => write!(f, "the environment variable {name}"),
-            KeySource::Variable {
-                name,
-                named_in: Some(place),
-            } => write!(
-                f,
-                "the environment variable {name} of `api_key_env` in {place}"
-            ),
-            KeySource::Command { named_in } => {
-                write!(f, "the command of `api_key_command` in {named_in}")
-            }
-            KeySource::File(path) => write!(f, "the credential file `{}`", path.display()),
-        }
-    }
-}
+use crate::config::Sourced;
 
 /// The sources of one provider's key.
 ///
@@ -157,7 +67,7 @@ impl KeySources {
             (None, None) => request
                 .well_known
                 .iter()
-                .map(|name| well_known(name))
+                .map(|name| KeySource::well_known(name))
                 .collect(),
         };
         let variable = variables.first().and_then(|source| source.variable());
@@ -328,28 +238,12 @@ impl Credentials for KeySources {
     }
 }
 
-impl KeySource {
-    fn variable(&self) -> Option<&str> {
-        match self {
-            KeySource::Variable { name, .. } => Some(name),
-            _ => None,
-        }
-    }
-}
-
 impl From<KeySource> for Prepared {
     fn from(source: KeySource) -> Self {
         Self {
             source: Some(source),
             warnings: Vec::new(),
         }
-    }
-}
-
-fn well_known(name: &str) -> KeySource {
-    KeySource::Variable {
-        name: name.to_owned(),
-        named_in: None,
     }
 }
 
