@@ -206,6 +206,8 @@ pub enum ReasoningControl {
     Effort,
     /// As a number of tokens that thinking may take.
     Budget,
+    /// Not at all: the model does not think, or cannot be told how much.
+    None,
 }
 
 impl ReasoningControl {
@@ -214,6 +216,7 @@ impl ReasoningControl {
         Some(match text {
             "effort" => Self::Effort,
             "budget" => Self::Budget,
+            "none" => Self::None,
             _ => return None,
         })
     }
