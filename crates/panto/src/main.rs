@@ -3,8 +3,10 @@
 mod args;
 mod completions;
 mod demo;
+mod environment_keys;
 mod failure;
 mod log;
+mod models;
 mod panics;
 mod place;
 mod prompt;
@@ -48,6 +50,7 @@ fn answer(request: Request) -> Exit {
         // Reports by itself: what it says depends on the output format.
         Request::Run(run, common) => return run::run(run, &common),
         Request::Command(Command::Demo(demo), common) => return demo::run(&demo, &common),
+        Request::Command(Command::Models(list), common) => models::list(&list, &common),
         Request::Command(Command::Sessions(list), common) => sessions::list(&list, &common),
         Request::Command(Command::Session(command), common) => session::run(command, &common),
         Request::Command(Command::Completions { shell }, _) => completions::print(shell),

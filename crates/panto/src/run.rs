@@ -12,6 +12,7 @@ use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
+use crate::environment_keys::EnvironmentKeys;
 use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::{MOST_BYTES, PromptSource, too_large};
@@ -77,13 +78,15 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
-    let models = Models::new(Arc::clone(&config), protocols::built_in());
-    let chosen = models
-        .choose(&ChoiceRequest {
-            model: args.model.as_deref(),
-            reasoning: args.reasoning.as_deref(),
-        })
-        .map_err(Failure::config)?;
+    let models = Models::new(Arc::clone(&config), protocols::built_in()).with_keys(EnvironmentKeys);
+    let chosen = models.choose(&ChoiceRequest {
+        model: args.model.as_deref(),
+        reasoning: args.reasoning.as_deref(),
+        base_url: args.base_url.as_deref(),
+    })?;
+    for note in &chosen.notes {
+        streams::note(note);
+    }
     for warning in &chosen.warnings {
         streams::warn(warning);
     }

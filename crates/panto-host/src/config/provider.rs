@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pantograph::{Price, RetryPolicy, StreamLimits};
+use pantograph_providers::catalog::{self, CatalogProvider};
 
 use super::sourced::{Source, Sourced};
 
@@ -17,10 +18,13 @@ pub struct Provider {
     pub name: String,
     /// Where the highest layer that mentions it does so.
     pub source: Source,
-    /// The wire format; required once the provider is used.
+    /// The wire format; without it the catalog's, or `openai-chat` at a `base_url`.
     pub protocol: Option<Sourced<String>>,
     /// Where it is reached.
     pub base_url: Option<Sourced<String>>,
+    /// Which server's deviations hold for `openai-chat`; one of
+    /// [`OpenAiChatFlags::SERVERS`](pantograph_providers::OpenAiChatFlags::SERVERS).
+    pub server: Option<Sourced<String>>,
     /// The environment variable that holds its key.
     pub api_key_env: Option<Sourced<String>>,
     /// The command that prints its key, and the command's arguments.
@@ -51,6 +55,7 @@ impl fmt::Debug for Provider {
             .field("source", &self.source)
             .field("protocol", &self.protocol)
             .field("base_url", &url)
+            .field("server", &self.server)
             .field("api_key_env", &self.api_key_env)
             .field("api_key_command", &command.map(Vec::len))
             .field("headers", &self.headers)
@@ -65,6 +70,49 @@ impl fmt::Debug for Provider {
 }
 
 impl Provider {
+    /// A provider of which nothing is set.
+    pub(crate) fn blank(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: Source::Default,
+            protocol: None,
+            base_url: None,
+            server: None,
+            api_key_env: None,
+            api_key_command: None,
+            headers: Headers::default(),
+            connect_timeout: None,
+            idle_timeout: None,
+            request_timeout: None,
+            max_retries: None,
+            script: None,
+            models: BTreeMap::new(),
+        }
+    }
+
+    /// What panto knows about the provider of this name by itself.
+    pub fn catalog(&self) -> Option<&'static CatalogProvider> {
+        catalog::provider(&self.name)
+    }
+
+    /// The environment variables in which its key is looked for, the first that is set wins: the
+    /// configuration's, else, unless a command prints the key, the well-known ones.
+    pub fn key_variables(&self) -> Vec<&str> {
+        match (&self.api_key_env, &self.api_key_command) {
+            (Some(variable), _) => vec![variable.as_str()],
+            (None, Some(_)) => Vec::new(),
+            (None, None) => {
+                let known = self.catalog().map(|known| known.key_variables);
+                known.unwrap_or_default().to_vec()
+            }
+        }
+    }
+
+    /// Whether it wants a key: one is configured, or it is known to.
+    pub fn takes_key(&self) -> bool {
+        self.api_key_command.is_some() || !self.key_variables().is_empty()
+    }
+
     /// The limits on one attempt, with the core's defaults for what is not set.
     pub fn limits(&self) -> StreamLimits {
         let default = StreamLimits::default();
@@ -113,7 +161,7 @@ pub struct ModelSettings {
     pub max_output: Option<Sourced<u64>>,
     /// The reasoning labels that it knows; without the list any is passed on.
     pub reasoning: Option<Sourced<Vec<String>>>,
-    /// How it takes a label: `effort` or `budget`.
+    /// How it takes a label: `effort`, `budget` or `none`.
     pub reasoning_control: Option<Sourced<String>>,
     /// Whether it takes attachments.
     pub attachments: Option<Sourced<bool>>,
