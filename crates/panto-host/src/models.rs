@@ -131,6 +131,11 @@ impl Models {
         offered::all(&self.config, &*self.keys)
     }
 
+    /// The listed models whose names are nearly `text`, best first, a few. Reads the whole catalog.
+    pub fn near(&self, text: &str) -> Vec<ModelRef> {
+        find::near(text, &self.all())
+    }
+
     /// Finds what a person chose; if nobody chose, the first provider of the catalog that has a
     /// key gives its default model, with a note.
     ///
@@ -312,12 +317,17 @@ impl Models {
         find::find(text, &candidates)
     }
 
-    fn bad_reference(&self, text: &str, by: ChosenBy) -> ChooseError {
+    /// Every listed model.
+    fn all(&self) -> Vec<ModelRef> {
         let names = offered::provider_names(&self.config);
         let providers = names.filter_map(|name| self.provider(name));
-        let all: Vec<_> = providers
+        providers
             .flat_map(|provider| offered::references(&provider))
-            .collect();
+            .collect()
+    }
+
+    fn bad_reference(&self, text: &str, by: ChosenBy) -> ChooseError {
+        let all = self.all();
         let mut near = find::find(text, &all);
         if near.is_empty() {
             near = find::near(text, &all);

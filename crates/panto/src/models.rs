@@ -18,7 +18,7 @@ pub(crate) fn list(args: &ModelsArgs, common: &CommonArgs) -> Result<(), Failure
     let config = Place::find(common)?.load_config(common)?;
     let models = Models::new(config, protocols::built_in()).with_keys(EnvironmentKeys);
     let mut offered = models.offered();
-    let query: Vec<String> = words(&args.query.join(" "));
+    let query = words(&args.query);
     for provider in &mut offered {
         provider.models.retain(|model| is_meant(model, &query));
     }
@@ -29,7 +29,28 @@ pub(crate) fn list(args: &ModelsArgs, common: &CommonArgs) -> Result<(), Failure
         });
         return streams::print_json(&rows.collect::<Vec<_>>());
     }
-    streams::print_text(&page(&offered, &args.query.join(" "), args.all))
+    let text = args.query.join(" ");
+    let mut page = page(&offered, text.trim(), args.all);
+    if page.is_empty() {
+        page = nothing(&text, &models);
+    }
+    streams::print_text(&page)
+}
+
+/// What there is to say if no model at all is meant.
+fn nothing(query: &str, models: &Models) -> String {
+    let near: Vec<String> = models.near(query).iter().map(ToString::to_string).collect();
+    let near = match near.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; near it: {}",
+            sanitize_line(&near.join(", "), 3 * MOST_WIDTH)
+        ),
+    };
+    format!(
+        "no model has `{}` in its name{near}\n",
+        sanitize_line(query, MOST_WIDTH)
+    )
 }
 
 /// Whether a model has every word of a query in its reference or its name.
@@ -42,46 +63,61 @@ fn is_meant(model: &OfferedModel, query: &[String]) -> bool {
     query.iter().all(|word| text.contains(word.as_str()))
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_lowercase).collect()
+fn words(query: &[String]) -> Vec<String> {
+    let words = query.iter().flat_map(|text| text.split_whitespace());
+    words.map(str::to_lowercase).collect()
 }
 
-/// The tables of the providers that can be asked, or of all, and what else there is.
+/// The tables of the providers that can be asked, or of all, and what else there is; empty if
+/// there is nothing.
 fn page(offered: &[OfferedProvider], query: &str, all: bool) -> String {
-    let has_models = |provider: &&OfferedProvider| !provider.models.is_empty();
-    let (shown, hidden): (Vec<_>, Vec<_>) = offered
+    let with_models = offered
         .iter()
-        .filter(has_models)
-        .partition(|provider| all || provider.key.is_usable());
-    let mut page = shown
-        .iter()
-        .map(|provider| table(provider))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let of_query = match query.trim() {
+        .filter(|provider| !provider.models.is_empty());
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        with_models.partition(|provider| all || provider.key.is_usable());
+    let mut parts: Vec<String> = shown.iter().map(|provider| table(provider)).collect();
+    if !hidden.is_empty() {
+        parts.push(elsewhere(&hidden, query, shown.is_empty()));
+    }
+    if all && query.is_empty() {
+        parts.push(any_model(offered));
+    }
+    parts.join("\n")
+}
+
+/// That there are models at providers without a key.
+fn elsewhere(hidden: &[&OfferedProvider], query: &str, is_all: bool) -> String {
+    let of_query = match query {
         "" => String::new(),
         query => format!(" with `{}`", sanitize_line(query, MOST_WIDTH)),
     };
-    let more: usize = hidden.iter().map(|provider| provider.models.len()).sum();
-    if shown.is_empty() && hidden.is_empty() {
-        page.push_str(&format!("there is no model{of_query}\n"));
-    } else if shown.is_empty() {
-        page.push_str(&format!(
-            "no model{of_query} of a provider that has a key\n"
-        ));
-    }
-    if more > 0 {
-        let names: Vec<&str> = hidden
-            .iter()
-            .map(|provider| provider.name.as_str())
-            .collect();
-        page.push_str(&format!(
-            "{}{more} more{of_query} at providers without a key: {}; --all lists them\n",
-            if shown.is_empty() { "" } else { "\n" },
-            names.join(", ")
-        ));
-    }
-    page
+    let count: usize = hidden.iter().map(|provider| provider.models.len()).sum();
+    let names: Vec<&str> = hidden
+        .iter()
+        .map(|provider| provider.name.as_str())
+        .collect();
+    let begin = match is_all {
+        true => format!("No provider that has a key has a model{of_query}. Without one"),
+        false => format!("More{of_query} without a key"),
+    };
+    format!(
+        "{begin}: {count} at {}; --all lists them.\n",
+        names.join(", ")
+    )
+}
+
+/// Where any model can be asked by its name, since the server is the person's own.
+fn any_model(offered: &[OfferedProvider]) -> String {
+    let names: Vec<&str> = offered
+        .iter()
+        .filter(|provider| provider.models.is_empty() && provider.key.is_usable())
+        .map(|provider| provider.name.as_str())
+        .collect();
+    format!(
+        "Any model, by its name, of a server on this machine: {}\n",
+        names.join(", ")
+    )
 }
 
 /// One provider's models, under what there is to know about its key.
