@@ -13,6 +13,7 @@ mod exit_codes;
 mod interrupt;
 mod killed;
 mod layers;
+mod models;
 mod output_formats;
 mod prompts;
 mod readme;

@@ -108,9 +108,14 @@ impl Provider {
         }
     }
 
-    /// Whether it wants a key: one is configured, or it is known to.
+    /// Whether it is not worth asking without a key: a source of one is configured, or it is known
+    /// to want one. Not if the configuration sends one as a header.
     pub fn takes_key(&self) -> bool {
-        self.api_key_command.is_some() || !self.key_variables().is_empty()
+        const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
+        let is_key_header =
+            |name: &String| KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        let has_source = self.api_key_command.is_some() || !self.key_variables().is_empty();
+        has_source && !self.headers.0.keys().any(is_key_header)
     }
 
     /// The limits on one attempt, with the core's defaults for what is not set.

@@ -41,7 +41,7 @@ impl KeyState {
     pub(super) fn of(provider: &Provider, keys: &dyn KeyLookup) -> Self {
         match keys.find(provider) {
             Some(source) => Self::Found(source),
-            None if provider.takes_key() && !has_key_header(provider) => Self::Missing,
+            None if provider.takes_key() => Self::Missing,
             None => Self::NotNeeded,
         }
     }
@@ -50,10 +50,4 @@ impl KeyState {
     pub fn is_usable(&self) -> bool {
         *self != Self::Missing
     }
-}
-
-fn has_key_header(provider: &Provider) -> bool {
-    const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
-    let mut names = provider.headers.0.keys();
-    names.any(|name| KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str()))
 }
