@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use pantograph::{ForcedTool, ProviderError};
+use pantograph_providers::catalog;
 
 use super::*;
 use crate::config::LoadConfig;
@@ -394,6 +395,10 @@ fn a_place_on_the_command_line() {
     neither the catalog nor a configuration lists the model `local:qwen3:8b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models."qwen3:8b"]`
     openai-chat http://127.0.0.1:8080/v1 false
     "#);
+    assert_eq!(
+        at(&nothing, "local:qwen3:8b", url),
+        at(&nothing, "qwen3:8b", url)
+    );
     insta::assert_snapshot!(at(&nothing, "anthropic:opus-5", url), @"
     anthropic:claude-opus-5 -
     `anthropic:opus-5` is anthropic:claude-opus-5
