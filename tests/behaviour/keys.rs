@@ -18,14 +18,35 @@ fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -
 
 #[test]
 fn each_key_alone_gets_an_answer_from_its_provider() {
-    let providers: [(&str, &str, fn(&str) -> Script, &str); 4] = [
-        ("anthropic", "ANTHROPIC_API_KEY", messages, "x-api-key"),
-        ("openai", "OPENAI_API_KEY", responses, "authorization"),
-        ("google", "GEMINI_API_KEY", generate, "x-goog-api-key"),
-        ("openrouter", "OPENROUTER_API_KEY", chat, "authorization"),
+    let answer = "Hello.";
+    let providers = [
+        (
+            "anthropic",
+            "ANTHROPIC_API_KEY",
+            messages(answer),
+            "x-api-key",
+        ),
+        (
+            "openai",
+            "OPENAI_API_KEY",
+            responses(answer),
+            "authorization",
+        ),
+        (
+            "google",
+            "GEMINI_API_KEY",
+            generate(answer),
+            "x-goog-api-key",
+        ),
+        (
+            "openrouter",
+            "OPENROUTER_API_KEY",
+            chat(answer),
+            "authorization",
+        ),
     ];
-    for (provider, variable, answer, header) in providers {
-        let server = Loopback::start([answer("Hello.")]);
+    for (provider, variable, script, header) in providers {
+        let server = Loopback::start([script]);
         let machine = Machine::without_config();
         // Only so that nobody elsewhere is asked.
         machine.write_config(&format!(
@@ -141,7 +162,9 @@ fn a_key_is_in_no_file_log_event_or_stream_that_a_run_leaves() {
     ];
     for source in sources {
         let echo = format!(r#"{{"error":{{"message":"key {KEY} is wrong","code":"{KEY}"}}}}"#);
-        let headers = format!("content-type: application/json\r\nx-request-id: {KEY}\r\n");
+        let headers = format!(
+            "content-type: application/json\r\nx-request-id: {KEY}\r\nretry-after-ms: 1\r\n"
+        );
         let in_stream =
             format!("data: {{\"error\":{{\"message\":\"no {KEY}\",\"code\":500}}}}\n\n");
         let server = Loopback::start([
