@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod anthropic;
+mod certificates;
 mod connection;
+mod many;
 mod openai_chat;
 mod openai_responses;
 mod support;
