@@ -65,8 +65,7 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         tools: tools(&forcing, &history),
         messages,
     };
-    // Writing into memory fails only for maps with keys that are no strings; there are none.
-    serde_json::to_vec(&body).unwrap_or_default()
+    history.written(&body)
 }
 
 #[derive(Serialize)]
