@@ -123,8 +123,11 @@ impl Model {
     /// The reasoning label that holds for an answer to `choice`.
     ///
     /// [`Model::reasoning`], but `off` where the model cannot both think and be made to call a
-    /// tool.
+    /// tool, and none where it takes none.
     pub fn effective_reasoning(&self, choice: &ToolChoice) -> Option<&str> {
+        if self.reasoning_control == Some(ReasoningControl::None) {
+            return None;
+        }
         let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
         match self.reasoning.as_deref() {
             Some(_) if forced && self.forced_tool == ForcedTool::WithoutThinking => Some("off"),
@@ -206,6 +209,8 @@ pub enum ReasoningControl {
     Effort,
     /// As a number of tokens that thinking may take.
     Budget,
+    /// Not at all: the model does not think, or cannot be told how much.
+    None,
 }
 
 impl ReasoningControl {
@@ -214,6 +219,7 @@ impl ReasoningControl {
         Some(match text {
             "effort" => Self::Effort,
             "budget" => Self::Budget,
+            "none" => Self::None,
             _ => return None,
         })
     }
@@ -273,6 +279,16 @@ mod tests {
                 expected,
                 "{forced_tool:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_model_that_takes_no_label_gets_none() {
+        let mut model = Model::new(ModelRef::parse("a:b").unwrap());
+        model.reasoning = Some("high".into());
+        model.reasoning_control = ReasoningControl::parse("none");
+        for choice in [ToolChoice::Auto, ToolChoice::Required] {
+            assert_eq!(model.effective_reasoning(&choice), None);
         }
     }
 

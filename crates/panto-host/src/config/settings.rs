@@ -176,10 +176,11 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "providers.*.models.*.reasoning_control",
-        kind: Kind::OneOf(&["effort", "budget"]),
+        kind: Kind::OneOf(&["effort", "budget", "none"]),
         default: "as the protocol's newest models",
         example: r#""budget""#,
-        doc: "Whether the model takes a reasoning label as a word or as a number of tokens.",
+        doc: "Whether the model takes a reasoning label as a word, as a number of tokens, or not at \
+              all.",
     },
     Setting {
         key: "providers.*.models.*.attachments",

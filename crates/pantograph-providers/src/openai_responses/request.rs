@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use pantograph::protocol::{Purpose, Request, ToolChoice};
+use pantograph::{Model, ReasoningControl};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -41,7 +42,8 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
         model: &request.model.wire_model,
         stream: true,
         store: false,
-        include: match flags.no_encrypted_reasoning {
+        // A model that does not reason refuses to be asked for its reasoning.
+        include: match flags.no_encrypted_reasoning || !reasons(&request.model) {
             true => &[],
             false => &["reasoning.encrypted_content"],
         },
@@ -58,6 +60,10 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
     };
     // Writing into memory fails only for maps with keys that are no strings; there are none.
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn reasons(model: &Model) -> bool {
+    model.reasoning_control != Some(ReasoningControl::None)
 }
 
 #[derive(Serialize)]

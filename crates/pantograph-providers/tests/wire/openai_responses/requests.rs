@@ -2,8 +2,8 @@
 
 use pantograph::protocol::{Protocol, Purpose, Request, ToolChoice};
 use pantograph::{
-    Attachment, Block, Conversation, ForcedTool, Model, Role, StopReason, ToolContent, ToolSet,
-    ToolStatus,
+    Attachment, Block, Conversation, ForcedTool, Model, ReasoningControl, Role, StopReason,
+    ToolContent, ToolSet, ToolStatus,
 };
 use pantograph_providers::{AnthropicFlags, AnthropicMessages, OpenAiResponses};
 use pantograph_providers::{BaseUrl, Endpoint, HttpClient, NoKey, OpenAiResponsesFlags};
@@ -127,6 +127,14 @@ fn a_reasoning_label_is_an_effort() {
     max: reasoning: {"effort":"max","summary":"auto"}
     no label:
     "#);
+}
+
+#[test]
+fn a_model_that_does_not_reason_is_not_asked_for_its_reasoning() {
+    let mut model = reasoning("high");
+    model.reasoning_control = Some(ReasoningControl::None);
+    let body = body(&simple(model));
+    assert_eq!((body.get("include"), body.get("reasoning")), (None, None));
 }
 
 #[test]
