@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use pantograph::protocol::Request;
 use pantograph::wire_name::WireNames;
-use pantograph::{
-    Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus, tool_input,
-};
+use pantograph::{Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus};
 
-use crate::attachment::{self, File, FileRule};
+use crate::attachment::{self, File, FileLimits, FileRule};
 use crate::call_ids::{CallIds, IdRule};
+use crate::harmless;
 
 /// What a protocol wants of its history.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +39,9 @@ pub(crate) enum Results {
 pub(crate) struct History<'a> {
     request: &'a Request,
     rules: WireRules,
+    limits: FileLimits,
+    /// What an answer from where this request goes has.
+    own: Origin,
     names: Arc<WireNames>,
     ids: CallIds,
 }
@@ -120,9 +122,17 @@ impl<'a> History<'a> {
         Self {
             request,
             rules,
+            limits: FileLimits::NONE,
+            own: request.model.origin(rules.style),
             names: Arc::new(wire_names(request)),
             ids: CallIds::new(rules.ids, calls().map(|call| &call.id)),
         }
+    }
+
+    /// The same with limits on what attachments may be together.
+    pub(crate) fn with_limits(mut self, limits: FileLimits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// The names on the wire, both ways.
@@ -132,12 +142,13 @@ impl<'a> History<'a> {
 
     /// The system prompt and the system messages, in order; none is blank.
     pub(crate) fn system(&self) -> Vec<Cow<'a, str>> {
-        let prompt = self.request.system_prompt.as_deref().map(harmless);
+        let prompt = self.request.system_prompt.as_deref().map(Cow::Borrowed);
         let messages = self.request.conversation.system_messages();
         prompt
             .into_iter()
-            .chain(messages.map(|message| Cow::Owned(harmless(&message.text()).into_owned())))
-            .filter(|text| !text.trim().is_empty())
+            .chain(messages.map(|message| Cow::Owned(message.text())))
+            .filter(|text| !harmless::is_blank(text))
+            .map(harmless::cow)
             .collect()
     }
 
@@ -159,6 +170,7 @@ impl<'a> History<'a> {
     /// Reads attachments, so it may block.
     pub(crate) fn turns(&self) -> Vec<Turn<'_>> {
         let mut turns: Vec<Turn<'_>> = Vec::new();
+        let max_side = self.limits.max_side(attachments(self.request).count());
         let mut called: HashMap<&str, &str> = HashMap::new();
         for message in self.request.conversation.messages() {
             let speaker = match (message.role, self.rules.results) {
@@ -170,7 +182,7 @@ impl<'a> History<'a> {
             for call in message.tool_calls() {
                 called.insert(&call.id, &call.name);
             }
-            let parts = self.parts(message, &called);
+            let parts = self.parts(message, &called, max_side);
             match turns.last_mut() {
                 Some(last) if last.speaker == speaker => last.parts.extend(parts),
                 // An answer of which nothing may be sent is left out.
@@ -181,10 +193,16 @@ impl<'a> History<'a> {
         for turn in turns.iter_mut().filter(|turn| turn.parts.is_empty()) {
             turn.parts.push(text_part("(This message has no text.)"));
         }
+        leave_out_oldest(&mut turns, self.limits);
         turns
     }
 
-    fn parts<'b>(&'b self, message: &'b Message, called: &HashMap<&str, &'b str>) -> Vec<Part<'b>> {
+    fn parts<'b>(
+        &'b self,
+        message: &'b Message,
+        called: &HashMap<&str, &'b str>,
+        max_side: u32,
+    ) -> Vec<Part<'b>> {
         let is_own = message
             .origin
             .as_deref()
@@ -195,8 +213,8 @@ impl<'a> History<'a> {
             match block {
                 Block::Text { text, raw } => {
                     let raw = own(raw);
-                    if raw.is_some() || !text.trim().is_empty() {
-                        let text = harmless(text);
+                    if raw.is_some() || !harmless::is_blank(text) {
+                        let text = harmless::text(text);
                         parts.push(Part::Text { text, raw });
                     }
                 }
@@ -214,7 +232,7 @@ impl<'a> History<'a> {
                 Block::ToolCall(call) => parts.push(Part::Call(Call {
                     id: self.ids.get(&call.id),
                     name: self.names.encode(&call.name),
-                    input: tool_input::wire_object(&call.input),
+                    input: harmless::object(&call.input),
                     raw: own(&call.raw),
                 })),
                 Block::ToolResult(result) => parts.push(Part::Result(ResultPart {
@@ -223,14 +241,16 @@ impl<'a> History<'a> {
                         .names
                         .encode(called.get(&*result.call).copied().unwrap_or("unknown")),
                     status: result.status,
-                    content: self.content(&result.content, result.status),
+                    content: self.content(&result.content, result.status, max_side),
                 })),
-                Block::Attachment(attachment) => parts.push(match self.file(attachment) {
-                    Content::File(file) => Part::File(file),
-                    Content::Text(text) => Part::Text { text, raw: None },
-                }),
+                Block::Attachment(attachment) => {
+                    parts.push(match self.file(attachment, max_side) {
+                        Content::File(file) => Part::File(file),
+                        Content::Text(text) => Part::Text { text, raw: None },
+                    })
+                }
                 Block::Summary { text } => {
-                    let text = harmless(text);
+                    let text = harmless::text(text);
                     let text = format!(
                         "The conversation so far, summarised:\n\n<summary>\n{text}\n</summary>"
                     );
@@ -241,13 +261,18 @@ impl<'a> History<'a> {
         parts
     }
 
-    fn content<'b>(&'b self, content: &'b [ToolContent], status: ToolStatus) -> Vec<Content<'b>> {
+    fn content<'b>(
+        &'b self,
+        content: &'b [ToolContent],
+        status: ToolStatus,
+        max_side: u32,
+    ) -> Vec<Content<'b>> {
         let mut parts: Vec<Content<'b>> = content
             .iter()
             .filter_map(|part| match part {
-                ToolContent::Text(text) if text.trim().is_empty() => None,
-                ToolContent::Text(text) => Some(Content::Text(harmless(text))),
-                ToolContent::Attachment(attachment) => Some(self.file(attachment)),
+                ToolContent::Text(text) if harmless::is_blank(text) => None,
+                ToolContent::Text(text) => Some(Content::Text(harmless::text(text))),
+                ToolContent::Attachment(attachment) => Some(self.file(attachment, max_side)),
             })
             .collect();
         if parts.is_empty() {
@@ -260,36 +285,83 @@ impl<'a> History<'a> {
         parts
     }
 
-    fn file<'b>(&self, attachment: &Attachment) -> Content<'b> {
-        match attachment::encode(attachment, self.rules.files, self.request.model.attachments) {
+    fn file<'b>(&self, attachment: &Attachment, max_side: u32) -> Content<'b> {
+        let takes = self.request.model.attachments;
+        let types = self.limits.images;
+        match attachment::encode(attachment, self.rules.files, types, max_side, takes) {
             Ok(file) => Content::File(file),
-            Err(text) => Content::Text(Cow::Owned(text)),
+            Err(text) => Content::Text(Cow::Owned(harmless::text(&text).into_owned())),
         }
     }
 
     /// Whether an answer came from where this request goes, so that its items mean something.
     fn is_own(&self, origin: &Origin) -> bool {
-        let model = &self.request.model;
-        origin.style == self.rules.style
-            && origin.base_url == model.base_url
-            && origin.model == model.wire_model
+        origin.style == self.own.style
+            && origin.base_url == self.own.base_url
+            && origin.model == self.own.model
+    }
+}
+
+/// Puts words in the place of files from the oldest on, until the others are within the limits.
+fn leave_out_oldest(turns: &mut [Turn<'_>], limits: FileLimits) {
+    let mut files = 0;
+    let mut bytes = 0;
+    let mut fits = |file: &File| {
+        files += 1;
+        bytes += file.data.len();
+        files <= limits.max_files && bytes <= limits.max_bytes
+    };
+    let left_out = |file: &File| {
+        Cow::Owned(attachment::left_out(
+            &file.media_type,
+            "no more fit into one request, and later ones count more",
+        ))
+    };
+    for part in turns
+        .iter_mut()
+        .rev()
+        .flat_map(|t| t.parts.iter_mut().rev())
+    {
+        match part {
+            Part::File(file) if !fits(file) => {
+                let text = left_out(file);
+                *part = Part::Text { text, raw: None };
+            }
+            Part::Result(result) => {
+                for content in result.content.iter_mut().rev() {
+                    if let Content::File(file) = content
+                        && !fits(file)
+                    {
+                        *content = Content::Text(left_out(file));
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 
 /// Whether any attachment lies in a file, so that reading the conversation blocks.
 pub(crate) fn reads_files(request: &Request) -> bool {
-    let lies_in_file = |attachment: &Attachment| attachment.path().is_some();
+    attachments(request).any(|attachment| attachment.path().is_some())
+}
+
+/// The attachments of users and tools.
+fn attachments(request: &Request) -> impl Iterator<Item = &Attachment> {
     let messages = request.conversation.messages().iter();
-    messages
-        .flat_map(|message| &message.blocks)
-        .any(|block| match block {
-            Block::Attachment(attachment) => lies_in_file(attachment),
-            Block::ToolResult(result) => result.content.iter().any(|part| match part {
-                ToolContent::Attachment(attachment) => lies_in_file(attachment),
-                ToolContent::Text(_) => false,
-            }),
-            _ => false,
-        })
+    let blocks = messages.flat_map(|message| &message.blocks);
+    blocks.flat_map(|block| {
+        let (own, content) = match block {
+            Block::Attachment(attachment) => (Some(attachment), &[][..]),
+            Block::ToolResult(result) => (None, &result.content[..]),
+            _ => (None, &[][..]),
+        };
+        let of_tools = content.iter().filter_map(|part| match part {
+            ToolContent::Attachment(attachment) => Some(attachment),
+            ToolContent::Text(_) => None,
+        });
+        own.into_iter().chain(of_tools)
+    })
 }
 
 /// The names of a request's tools and of all that its conversation called.
@@ -298,14 +370,6 @@ pub(crate) fn wire_names(request: &Request) -> WireNames {
     let called = messages.flat_map(|message| message.tool_calls());
     WireNames::new(request.tools.iter().map(|tool| tool.name.as_str()))
         .with_history(called.map(|call| &*call.name))
-}
-
-/// Text without the one character that JSON takes and providers refuse.
-fn harmless(text: &str) -> Cow<'_, str> {
-    match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "\u{FFFD}")),
-        false => Cow::Borrowed(text),
-    }
 }
 
 fn text_part<'a>(text: impl Into<Cow<'a, str>>) -> Part<'a> {

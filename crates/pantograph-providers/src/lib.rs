@@ -31,6 +31,7 @@ mod credentials;
 mod endpoint;
 mod failure;
 mod forcing;
+mod harmless;
 mod history;
 mod http;
 mod openai_chat;
@@ -44,6 +45,6 @@ pub use credentials::{ApiKey, Credentials, CredentialsError, NoKey, StaticKey};
 pub use endpoint::{BaseUrl, Endpoint, InvalidBaseUrl, InvalidHeader};
 pub use http::HttpClient;
 pub use openai_chat::{
-    OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
+    Efforts, OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
 };
 pub use openai_responses::{OpenAiResponses, OpenAiResponsesFlags};

@@ -27,7 +27,7 @@ use crate::history;
 use crate::http::{KeyHeader, Post};
 use crate::stream::{self, WireStream};
 use decode::ChatDecoder;
-pub use flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
+pub use flags::{Efforts, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
 
 const STYLE: &str = "openai-chat";
 

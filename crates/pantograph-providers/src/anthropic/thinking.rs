@@ -1,8 +1,12 @@
 //! Reasoning labels as the Messages API takes them.
 
-use pantograph::{Model, ReasoningControl};
-use serde::Serialize;
+use std::borrow::Cow;
 
+use pantograph::protocol::ToolChoice;
+use pantograph::{ForcedTool, Model, RawJson, ReasoningControl};
+use serde::{Deserialize, Serialize};
+
+use crate::forcing::Forcing;
 use crate::history::{Part, Speaker, Turn};
 
 /// What an answer may have if nobody knows the model's limit.
@@ -35,10 +39,14 @@ pub(super) struct Reasoning<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// Without a label the model does as it does by itself.
-    pub(super) fn of(model: &Model, label: Option<&'a str>, turns: &[Turn<'_>]) -> Self {
-        let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
-        let (thinking, effort) = match (label, model.reasoning_control) {
+    /// Without a label the model does as it does by itself, unless that clashes with a tool
+    /// that it is made to call: the newest think unasked.
+    pub(super) fn of(model: &Model, forcing: &Forcing<'a>, turns: &[Turn<'_>]) -> Self {
+        let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
+        let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
+            (None, Some(ReasoningControl::Effort)) if clashes(model, forcing) => {
+                (Some(Thinking::Disabled), None)
+            }
             (None, _) => (None, None),
             (Some("off"), Some(ReasoningControl::Budget)) => (None, None),
             (Some("off"), _) => (Some(Thinking::Disabled), None),
@@ -66,6 +74,23 @@ impl<'a> Reasoning<'a> {
     }
 }
 
+/// Whether a model is made to call a tool that cannot be made to while it thinks.
+fn clashes(model: &Model, forcing: &Forcing<'_>) -> bool {
+    let is_forced = matches!(forcing.choice, ToolChoice::Required | ToolChoice::Named(_));
+    is_forced && model.forced_tool == ForcedTool::WithoutThinking
+}
+
+/// Whether an item of the provider's own is thinking that it does not show.
+pub(super) fn is_redacted(raw: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Item<'a> {
+        #[serde(borrow)]
+        r#type: Cow<'a, str>,
+    }
+    serde_json::from_str::<Item<'_>>(raw.as_str())
+        .is_ok_and(|item| item.r#type == "redacted_thinking")
+}
+
 /// The tokens for a label, which leave a quarter of the answer for what it says; `None` if that
 /// is less than the API takes.
 fn budget(label: &str, max_tokens: u64) -> Option<u64> {
@@ -91,10 +116,10 @@ fn is_inside_unthought_turn(turns: &[Turn<'_>]) -> bool {
         .parts
         .iter()
         .any(|part| matches!(part, Part::Result(_)));
-    answer.speaker == Speaker::Assistant
-        && has_results
-        && !matches!(
-            answer.parts.first(),
-            Some(Part::Thinking { .. } | Part::Opaque(_))
-        )
+    let began_with_thought = match answer.parts.first() {
+        Some(Part::Thinking { signature, .. }) => signature.is_some_and(|text| !text.is_empty()),
+        Some(Part::Opaque(raw)) => is_redacted(raw),
+        _ => false,
+    };
+    answer.speaker == Speaker::Assistant && has_results && !began_with_thought
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::flags::{OpenAiChatFlags, ThinkingReplay};
 use crate::attachment::File;
+use crate::harmless;
 use crate::history::{Call, Content, History, Part, ResultPart, Speaker, Turn};
 
 /// How many of the last turns that are not the model's are marked: the last for the next
@@ -312,7 +313,7 @@ fn answer<'a>(turn: &'a Turn<'a>, flags: OpenAiChatFlags) -> Option<Answer<'a>> 
     let mut tool_calls: Vec<ToolCall<'_>> = Vec::new();
     for part in &turn.parts {
         match part {
-            Part::Text { text, .. } if text.trim().is_empty() => {}
+            Part::Text { text, .. } if harmless::is_blank(text) => {}
             Part::Text { text, .. } => texts.push(text),
             Part::Thinking { text, raw, .. } => {
                 thoughts.extend(Some(*text).filter(|text| !text.is_empty()));

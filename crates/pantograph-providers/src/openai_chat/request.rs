@@ -11,9 +11,10 @@ use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit};
 use super::messages::{self, Message};
 use super::reasoning::Reasoning;
-use crate::attachment::FileRule;
+use crate::attachment::{FileLimits, FileRule};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
+use crate::harmless;
 use crate::history::{History, Results, WireRules};
 use crate::schema::{self, SchemaRules};
 
@@ -41,8 +42,23 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
     }
 }
 
+fn limits(flags: OpenAiChatFlags) -> FileLimits {
+    let none = FileLimits::NONE;
+    FileLimits {
+        images: match (flags.no_gif, flags.no_webp) {
+            (false, false) => none.images,
+            (true, false) => &["image/png", "image/jpeg", "image/webp"],
+            (false, true) => &["image/png", "image/jpeg", "image/gif"],
+            (true, true) => &["image/png", "image/jpeg"],
+        },
+        max_files: flags.max_files.unwrap_or(none.max_files),
+        max_bytes: flags.max_file_bytes.unwrap_or(none.max_bytes),
+        ..none
+    }
+}
+
 pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
-    let history = History::new(request, rules(flags));
+    let history = History::new(request, rules(flags)).with_limits(limits(flags));
     let forcing = forcing(request, &history, flags);
     let turns = history.turns();
     // A compaction's request is never continued.
@@ -59,10 +75,10 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         }),
         max_tokens: limit(OutputLimit::MaxTokens),
         max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
-        reasoning: Reasoning::of(forcing.reasoning, flags.reasoning),
-        prompt_cache_key: flags.cache_key.then(|| cache_key(&request.context)),
+        reasoning: Reasoning::of(forcing.reasoning, flags.reasoning, flags.efforts),
+        prompt_cache_key: cache_key(request).filter(|_| flags.cache_key),
         tool_choice: tool_choice(&forcing.choice, &history),
-        tools: tools(&forcing, &history),
+        tools: tools(&forcing, &history, flags),
         messages,
     };
     // Writing into memory fails only for maps with keys that are no strings; there are none.
@@ -105,8 +121,8 @@ struct Tool<'a> {
 #[derive(Serialize)]
 struct Function<'a> {
     name: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
+    #[serde(skip_serializing_if = "harmless::is_blank")]
+    description: Cow<'a, str>,
     parameters: Value,
 }
 
@@ -137,7 +153,18 @@ fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
     })
 }
 
-fn tools<'a>(forcing: &Forcing<'a>, history: &History<'_>) -> Vec<Tool<'a>> {
+fn tools<'a>(
+    forcing: &Forcing<'a>,
+    history: &History<'_>,
+    flags: OpenAiChatFlags,
+) -> Vec<Tool<'a>> {
+    let parameters = |declared| {
+        let mut parameters = schema::clean(declared, SchemaRules::JSON_SCHEMA);
+        if flags.grammar_schemas {
+            schema::keep_grammar(&mut parameters);
+        }
+        parameters
+    };
     forcing
         .tools
         .iter()
@@ -145,22 +172,24 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &History<'_>) -> Vec<Tool<'a>> {
             r#type: "function",
             function: Function {
                 name: history.names().encode(declared.name.as_str()).into_owned(),
-                description: &declared.description,
-                parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
+                description: harmless::text(&declared.description),
+                parameters: parameters(&declared.schema),
             },
         })
         .collect()
 }
 
-/// The conversation's name, or its hash if it is too long.
-fn cache_key(context: &str) -> Cow<'_, str> {
-    match context.len() <= MAX_CACHE_KEY_BYTES {
-        true => Cow::Borrowed(context),
-        false => Cow::Owned(
-            Sha256::digest(context)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        ),
+/// The conversation's name, or its hash if it is too long. A compaction's request is never
+/// continued.
+fn cache_key(request: &Request) -> Option<Cow<'_, str>> {
+    let context = &*request.context;
+    match request.purpose {
+        Purpose::Compaction => None,
+        Purpose::Turn if context.is_empty() => None,
+        Purpose::Turn if context.len() <= MAX_CACHE_KEY_BYTES => Some(Cow::Borrowed(context)),
+        Purpose::Turn => {
+            let digest = Sha256::digest(context);
+            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
     }
 }
