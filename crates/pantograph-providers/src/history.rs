@@ -212,7 +212,8 @@ impl<'a> History<'a> {
         for block in &message.blocks {
             match block {
                 Block::Text { text, raw } => {
-                    let raw = own(raw);
+                    // Its own item has what the text has, and would be sent as it is.
+                    let raw = own(raw).filter(|_| !text.contains('\0'));
                     if raw.is_some() || !harmless::is_blank(text) {
                         let text = harmless::text(text);
                         parts.push(Part::Text { text, raw });

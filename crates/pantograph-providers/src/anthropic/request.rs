@@ -47,9 +47,10 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
-    let reasoning = Reasoning::of(&request.model, &forcing, &turns);
     // A compaction's request is never continued.
     let marks = !flags.no_cache_marks && request.purpose == Purpose::Turn;
+    let messages = messages(&turns, flags, marks);
+    let reasoning = Reasoning::of(&request.model, &forcing, is_amid_unthought_calls(&messages));
     let body = Body {
         model: &request.model.wire_model,
         max_tokens: reasoning.max_tokens,
@@ -59,7 +60,7 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
         tool_choice: tool_choice(&forcing, &history),
         tools: tools(&forcing, &history, marks),
         system: system(&forcing, &history, marks),
-        messages: messages(&turns, flags, marks),
+        messages,
     };
     // Writing into memory fails only for maps with keys that are no strings; there are none.
     serde_json::to_vec(&body).unwrap_or_default()
@@ -275,6 +276,20 @@ fn messages<'a>(turns: &'a [Turn<'a>], flags: AnthropicFlags, marks: bool) -> Ve
         }
     }
     messages
+}
+
+/// Whether the model is amid its tool calls and did not think before them, as after a move from
+/// another provider. With a budget the API then refuses to think until the user speaks.
+fn is_amid_unthought_calls(messages: &[WireMessage<'_>]) -> bool {
+    let [.., answer, results] = messages else {
+        return false;
+    };
+    let is_result = |block: &WireBlock<'_>| match block {
+        WireBlock::Known { block, .. } => matches!(block, Known::ToolResult { .. }),
+        WireBlock::Opaque(_) => false,
+    };
+    let is_thought = answer.content.first().is_some_and(WireBlock::is_thinking);
+    results.content.iter().any(is_result) && !is_thought
 }
 
 fn content_of<'a>(turn: &'a Turn<'a>, flags: AnthropicFlags) -> Vec<WireBlock<'a>> {

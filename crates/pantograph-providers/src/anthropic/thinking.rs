@@ -7,7 +7,6 @@ use pantograph::{ForcedTool, Model, RawJson, ReasoningControl};
 use serde::{Deserialize, Serialize};
 
 use crate::forcing::Forcing;
-use crate::history::{Part, Speaker, Turn};
 
 /// What an answer may have if nobody knows the model's limit.
 const DEFAULT_MAX_TOKENS: u64 = 4_096;
@@ -40,8 +39,9 @@ pub(super) struct Reasoning<'a> {
 
 impl<'a> Reasoning<'a> {
     /// Without a label the model does as it does by itself, unless that clashes with a tool
-    /// that it is made to call: the newest think unasked.
-    pub(super) fn of(model: &Model, forcing: &Forcing<'a>, turns: &[Turn<'_>]) -> Self {
+    /// that it is made to call: the newest think unasked. With a budget none may think amid
+    /// calls that it did not think before.
+    pub(super) fn of(model: &Model, forcing: &Forcing<'a>, amid_unthought_calls: bool) -> Self {
         let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
         let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
             (None, Some(ReasoningControl::Effort)) if clashes(model, forcing) => {
@@ -52,7 +52,7 @@ impl<'a> Reasoning<'a> {
             (Some("off"), _) => (Some(Thinking::Disabled), None),
             (Some(label), Some(ReasoningControl::Budget)) => (
                 budget(label, max_tokens)
-                    .filter(|_| !is_inside_unthought_turn(turns))
+                    .filter(|_| !amid_unthought_calls)
                     .map(|budget_tokens| Thinking::Enabled { budget_tokens }),
                 None,
             ),
@@ -104,22 +104,4 @@ fn budget(label: &str, max_tokens: u64) -> Option<u64> {
     };
     let budget = wanted.min(max_tokens / 4 * 3);
     (budget >= MIN_BUDGET).then_some(budget)
-}
-
-/// Whether the model is amid its tool calls and did not think before them, as after a move from
-/// another provider. With a budget the API then refuses to think until the user speaks.
-fn is_inside_unthought_turn(turns: &[Turn<'_>]) -> bool {
-    let [.., answer, results] = turns else {
-        return false;
-    };
-    let has_results = results
-        .parts
-        .iter()
-        .any(|part| matches!(part, Part::Result(_)));
-    let began_with_thought = match answer.parts.first() {
-        Some(Part::Thinking { signature, .. }) => signature.is_some_and(|text| !text.is_empty()),
-        Some(Part::Opaque(raw)) => is_redacted(raw),
-        _ => false,
-    };
-    answer.speaker == Speaker::Assistant && has_results && !began_with_thought
 }

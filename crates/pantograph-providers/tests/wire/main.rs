@@ -7,4 +7,6 @@ mod anthropic;
 mod connection;
 mod openai_chat;
 mod openai_responses;
+mod refusals;
+mod strict;
 mod support;

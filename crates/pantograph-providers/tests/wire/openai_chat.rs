@@ -2,7 +2,6 @@
 
 mod answers;
 mod requests;
-mod strict;
 
 use pantograph::{Model, RawJson};
 use pantograph_providers::{OpenAiChat, OpenAiChatFlags};
