@@ -32,7 +32,13 @@ pub struct HttpClient {
     proxies: Proxies,
     /// By connect limit, which is the connection's and not the request's. There are few.
     clients: Arc<Mutex<HashMap<Option<Duration>, Client>>>,
+    /// What a test needs of a client and no environment gives it.
+    #[cfg(test)]
+    adapted: Option<Adapted>,
 }
+
+#[cfg(test)]
+type Adapted = Arc<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proxies {
@@ -55,6 +61,8 @@ impl HttpClient {
         Self {
             proxies,
             clients: Arc::default(),
+            #[cfg(test)]
+            adapted: None,
         }
     }
 
@@ -76,6 +84,10 @@ impl HttpClient {
         }
         if self.proxies == Proxies::None {
             builder = builder.no_proxy();
+        }
+        #[cfg(test)]
+        if let Some(adapt) = &self.adapted {
+            builder = adapt(builder);
         }
         let client = builder.build().map_err(|error| {
             let cause = root_cause(&error);
@@ -216,6 +228,13 @@ impl Place {
                 ),
                 None => format!("no connection to `{host}`: {cause}"),
             }
+        } else if through_proxy(error) {
+            let message = format!("the proxy let no connection to `{host}` through: {cause}");
+            // It wants a password, and asking again without one changes nothing.
+            return match cause.contains("authorization") {
+                true => ProviderError::new(ErrorClass::Terminal, message),
+                false => ProviderError::transport(message),
+            };
         } else if is_io(error, io::ErrorKind::ConnectionRefused) {
             format!(
                 "`{host}` refused the connection; is the server running, and the base URL right?"
@@ -224,8 +243,6 @@ impl Place {
             // A certificate or a server without TLS: asking again changes nothing.
             let message = format!("no secure connection to `{host}`: {cause}");
             return ProviderError::new(ErrorClass::Terminal, message);
-        } else if through_proxy(error) {
-            format!("the proxy let no connection to `{host}` through: {cause}")
         } else {
             format!("could not connect to `{host}`: {cause}")
         };
@@ -265,3 +282,6 @@ fn through_proxy(error: &(dyn Error + 'static)) -> bool {
 fn breaks_off(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| error.to_string().contains("reading a body"))
 }
+
+#[cfg(test)]
+mod tests;

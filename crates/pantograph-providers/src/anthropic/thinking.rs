@@ -44,7 +44,7 @@ impl<'a> Reasoning<'a> {
     pub(super) fn of(model: &Model, forcing: &Forcing<'a>, amid_unthought_calls: bool) -> Self {
         let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
         let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
-            (None, Some(ReasoningControl::Effort)) if clashes(model, forcing) => {
+            (None, None | Some(ReasoningControl::Effort)) if clashes(model, forcing) => {
                 (Some(Thinking::Disabled), None)
             }
             (None, _) => (None, None),

@@ -36,7 +36,10 @@ fn anthropic(request: &Request) -> (Value, Vec<String>) {
         model: &model.wire_model,
         budget: model.reasoning_control == Some(ReasoningControl::Budget),
         forced_while_thinking: model.forced_tool == ForcedTool::Yes,
-        thinks_unasked: model.reasoning_control == Some(ReasoningControl::Effort),
+        thinks_unasked: matches!(
+            model.reasoning_control,
+            None | Some(ReasoningControl::Effort)
+        ),
     };
     let refusals = strict::anthropic::check(&body, facts);
     (body, refusals)
