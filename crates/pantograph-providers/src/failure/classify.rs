@@ -156,10 +156,12 @@ fn class_of_code(code: &str) -> Option<ErrorClass> {
 
 /// Codes that only say that the request is at fault.
 fn is_refusal(code: &str) -> bool {
-    matches!(
-        code,
-        "invalid_request_error" | "invalid_prompt" | "INVALID_ARGUMENT" | "FAILED_PRECONDITION"
-    )
+    // Mistral's `invalid_request_message_order` and its like are said so.
+    code.starts_with("invalid_request")
+        || matches!(
+            code,
+            "invalid_prompt" | "INVALID_ARGUMENT" | "FAILED_PRECONDITION"
+        )
 }
 
 fn says(words: &Words, wordings: &[&str]) -> bool {

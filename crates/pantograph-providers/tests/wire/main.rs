@@ -10,3 +10,4 @@ mod openai_responses;
 mod refusals;
 mod strict;
 mod support;
+mod turns;

@@ -1,5 +1,8 @@
 //! No request that an agent can make is refused, whatever its conversation holds.
 
+mod examples;
+mod proofs;
+
 use pantograph::protocol::Request;
 use pantograph::{ForcedTool, ReasoningControl};
 use pantograph_providers::{

@@ -53,9 +53,14 @@ pub(crate) fn check(body: &Value, facts: Facts<'_>) -> Vec<String> {
         max_tokens >= 1,
         "max_tokens: Input should be greater than or equal to 1",
     );
+    let mut images = 0;
+    each_object(body, &mut |object| {
+        images += usize::from(text(object, "type") == "image")
+    });
     let mut check = Check {
         body,
         facts,
+        images,
         refusals,
     };
     check.thinking(max_tokens);
@@ -69,6 +74,7 @@ pub(crate) fn check(body: &Value, facts: Facts<'_>) -> Vec<String> {
 struct Check<'a> {
     body: &'a Value,
     facts: Facts<'a>,
+    images: usize,
     refusals: Refusals,
 }
 
@@ -399,7 +405,7 @@ impl<'a> Check<'a> {
             format_args!("{at}: image exceeds 5 MB maximum: {} bytes", data.len()),
         );
         let sides = png_sides(&bytes);
-        let images = self.body.to_string().matches(r#""type":"image""#).count();
+        let images = self.images;
         let max = if images > 20 { 2_000 } else { 8_000 };
         self.refusals.unless(
             sides.is_none_or(|(width, height)| width <= max && height <= max),

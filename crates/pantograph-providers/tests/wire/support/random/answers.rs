@@ -80,7 +80,7 @@ impl Speaker {
         };
         // A cut has no signature, or an empty one.
         let signature = match is_cut {
-            true => (item % 2 == 0).then(String::new),
+            true => item.is_multiple_of(2).then(String::new),
             false => signature,
         };
         Block::Thinking {
