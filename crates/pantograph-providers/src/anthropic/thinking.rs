@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use pantograph::protocol::ToolChoice;
-use pantograph::{ForcedTool, Model, RawJson, ReasoningControl};
+use pantograph::{Model, RawJson, ReasoningControl};
 use serde::{Deserialize, Serialize};
 
 use crate::forcing::Forcing;
@@ -44,7 +43,7 @@ impl<'a> Reasoning<'a> {
     pub(super) fn of(model: &Model, forcing: &Forcing<'a>, amid_unthought_calls: bool) -> Self {
         let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
         let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
-            (None, None | Some(ReasoningControl::Effort)) if clashes(model, forcing) => {
+            (None, None | Some(ReasoningControl::Effort)) if forcing.forbids_thinking(model) => {
                 (Some(Thinking::Disabled), None)
             }
             (None, _) => (None, None),
@@ -72,12 +71,6 @@ impl<'a> Reasoning<'a> {
             output_config: effort.map(|effort| OutputConfig { effort }),
         }
     }
-}
-
-/// Whether a model is made to call a tool that cannot be made to while it thinks.
-fn clashes(model: &Model, forcing: &Forcing<'_>) -> bool {
-    let is_forced = matches!(forcing.choice, ToolChoice::Required | ToolChoice::Named(_));
-    is_forced && model.forced_tool == ForcedTool::WithoutThinking
 }
 
 /// Whether an item of the provider's own is thinking that it does not show.

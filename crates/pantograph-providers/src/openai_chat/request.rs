@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::STYLE;
-use super::flags::{OpenAiChatFlags, OutputLimit};
+use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
 use super::messages::{self, Message};
 use super::reasoning::Reasoning;
 use crate::attachment::{FileLimits, FileRule};
@@ -61,6 +61,10 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
     let history = History::new(request, rules(flags)).with_limits(limits(flags));
     let forcing = forcing(request, &history, flags);
     let turns = history.turns();
+    // A server with a switch has it on, unless it is told otherwise.
+    let off =
+        flags.reasoning == ReasoningParameter::Switch && forcing.forbids_thinking(&request.model);
+    let label = forcing.reasoning.or(off.then_some("off"));
     // A compaction's request is never continued.
     let marks = flags.cache_marks && request.purpose == Purpose::Turn;
     let max_output = request.model.max_output;
@@ -75,7 +79,7 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         }),
         max_tokens: limit(OutputLimit::MaxTokens),
         max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
-        reasoning: Reasoning::of(forcing.reasoning, flags.reasoning, flags.efforts),
+        reasoning: Reasoning::of(label, flags.reasoning, flags.efforts),
         prompt_cache_key: cache_key(request).filter(|_| flags.cache_key),
         tool_choice: tool_choice(&forcing.choice, &history),
         tools: tools(&forcing, &history, flags),

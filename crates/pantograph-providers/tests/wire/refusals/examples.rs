@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pantograph::protocol::ToolChoice;
+use pantograph::protocol::{Request, ToolChoice};
 use pantograph::{
     Attachment, Block, ForcedTool, Model, RawJson, ReasoningControl, Role, StopReason, ToolContent,
     ToolDeclaration, ToolSet, ToolStatus,
@@ -111,6 +111,25 @@ fn a_model_that_thinks_unasked_does_not_while_it_is_made_to_call() {
     assert_eq!(thinking(ForcedTool::Yes, effort), None);
     let none = Some(ReasoningControl::None);
     assert_eq!(thinking(ForcedTool::WithoutThinking, none), None);
+}
+
+#[test]
+fn a_server_that_thinks_unasked_does_not_while_a_tool_is_forced() {
+    let home = chat_home("deepseek");
+    let mut request = conversation::simple(model(home));
+    request.tool_choice = ToolChoice::Required;
+    let thinking = |request: &Request, server| {
+        let (body, refusals) = chat(request, server);
+        assert_eq!(refusals, NOTHING);
+        body.get("thinking").cloned()
+    };
+    let disabled = Some(json!({ "type": "disabled" }));
+    assert_eq!(thinking(&request, "deepseek"), disabled);
+    assert_eq!(thinking(&request, "openai"), None);
+    let mut free = model(home);
+    free.forced_tool = ForcedTool::Yes;
+    request.model = Arc::new(free);
+    assert_eq!(thinking(&request, "deepseek"), None);
 }
 
 #[test]

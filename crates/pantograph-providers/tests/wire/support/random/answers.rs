@@ -59,7 +59,12 @@ impl Speaker {
     }
 
     pub(super) fn thinking(&self, item: usize, is_cut: bool) -> Block {
-        let text = format!("thought {item}");
+        let text = match (self.style, item % 3) {
+            // Others show what is readable of it, or nothing.
+            ("openai-chat" | "openai-responses", 0) => " \0".to_owned(),
+            ("openai-chat", 1) => format!("\0thought {item}"),
+            _ => format!("thought {item}"),
+        };
         let (signature, value) = match self.style {
             "anthropic-messages" => (Some(self.signed(&text)), None),
             "openai-responses" => {
@@ -74,7 +79,8 @@ impl Speaker {
                 (None, Some(item))
             }
             _ => {
-                let item = json!([{ "type": "reasoning.text", "text": text, "index": 0 }]);
+                let id = format!("detail {item}");
+                let item = json!([{ "type": "reasoning.text", "text": id, "index": 0 }]);
                 (None, Some(item).filter(|_| self.details))
             }
         };
