@@ -46,12 +46,17 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "panto-host",
-        stands_on: &["pantograph", "pantograph-scripted"],
+        stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
         knows: &[Subject::Home, Subject::ConfigFiles],
     },
     Layer {
         name: "panto",
-        stands_on: &["pantograph", "pantograph-scripted", "panto-host"],
+        stands_on: &[
+            "pantograph",
+            "pantograph-scripted",
+            "pantograph-providers",
+            "panto-host",
+        ],
         knows: &[
             Subject::Arguments,
             Subject::UntypedErrors,

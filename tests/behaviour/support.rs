@@ -1,6 +1,8 @@
 //! A machine of its own for each test: home, configuration, sessions and a scripted model.
 
+pub(crate) mod loopback;
 mod running;
+mod terminal;
 
 use std::fs;
 use std::io::Write;
@@ -10,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 pub(crate) use running::Running;
+pub(crate) use terminal::Terminal;
 
 /// Directories that no other test sees.
 pub(crate) struct Machine {
@@ -54,9 +57,14 @@ context_window = 100000
         fs::write(self.config_dir().join("script.toml"), script).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Below which everything of the machine lies.
+    pub(crate) fn root(&self) -> PathBuf {
         // As the system names it: a temporary directory may lie behind a link.
-        self.root.path().canonicalize().unwrap().join(name)
+        self.root.path().canonicalize().unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
     }
 
     pub(crate) fn config_dir(&self) -> PathBuf {
@@ -69,6 +77,11 @@ context_window = 100000
 
     pub(crate) fn work(&self) -> PathBuf {
         self.path("work")
+    }
+
+    /// The file that keeps keys.
+    pub(crate) fn credentials(&self) -> PathBuf {
+        self.path("home/.local/share/panto/auth/credentials.json")
     }
 
     /// The files of all sessions.

@@ -1,70 +1,8 @@
 //! Standard output on a terminal: text appears as it arrives, and can do no harm.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read;
-use std::process::{Child, Stdio};
+use rustix::process::Signal;
 
-use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
-use crate::support::Machine;
-
-/// The program with its standard output and error on a terminal.
-struct Terminal {
-    screen: File,
-    child: Child,
-    shown: String,
-}
-
-impl Terminal {
-    fn start(machine: &Machine, arguments: &[&str]) -> Self {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let name = ptsname(&screen, Vec::new()).unwrap();
-        let inside = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(name.to_str().unwrap())
-            .unwrap();
-        let child = machine
-            .command(arguments)
-            .stdout(Stdio::from(inside.try_clone().unwrap()))
-            .stderr(Stdio::from(inside))
-            .spawn()
-            .unwrap();
-        Self {
-            screen: File::from(screen),
-            child,
-            shown: String::new(),
-        }
-    }
-
-    /// Reads what is shown until it holds `part`.
-    fn read_until(&mut self, part: &str) {
-        while !self.shown.contains(part) {
-            assert!(self.read(), "no `{part}` in:\n{}", self.shown);
-        }
-    }
-
-    /// Reads to the end; gives the exit code and all that was shown.
-    fn finish(mut self) -> (Option<i32>, String) {
-        while self.read() {}
-        let code = self.child.wait().unwrap().code();
-        (code, self.shown.replace("\r\n", "\n"))
-    }
-
-    /// Reads some more; false at the end, which a terminal reports as an error.
-    fn read(&mut self) -> bool {
-        let mut buffer = [0; 1024];
-        let Ok(length @ 1..) = self.screen.read(&mut buffer) else {
-            return false;
-        };
-        self.shown
-            .push_str(&String::from_utf8_lossy(&buffer[..length]));
-        true
-    }
-}
+use crate::support::{Machine, Terminal};
 
 #[test]
 fn text_appears_before_the_answer_is_complete() {
@@ -72,8 +10,7 @@ fn text_appears_before_the_answer_is_complete() {
         Machine::with_script("[[steps]]\nplay = [{ text = \"so far\" }, { fault = \"stall\" }]");
     let mut terminal = Terminal::start(&machine, &["-p", "go"]);
     terminal.read_until("so far");
-    let pid = Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
+    terminal.signal(Signal::INT);
     assert_eq!(terminal.finish(), (Some(130), "so far\n".to_owned()));
 }
 

@@ -22,8 +22,8 @@ mod values;
 
 pub use error::{ConfigError, ConfigWarning, Problem};
 pub(crate) use error::{key_path, listed, shown, some};
-pub use provider::{Headers, ModelSettings, Provider};
-pub use settings::{Kind, REASONING, SETTINGS, Setting};
+pub use provider::{Flags, Headers, ModelSettings, Provider};
+pub use settings::{Kind, REASONING, Setting, settings};
 pub use sourced::{Layer, Place, Source, Sourced};
 pub use values::{CompactionSettings, Config, ExtensionSettings, ToolSettings};
 

@@ -1,5 +1,5 @@
-//! One panto session: where things lie, configuration, which model answers, the session handle
-//! and headless output.
+//! One panto session: where things lie, configuration, keys, which model answers, the session
+//! handle and headless output.
 //!
 //! For the `panto` program and for every other front end: it reads no process globals, parses
 //! no command line and prints nothing. What it needs of the process comes in as an
@@ -26,6 +26,7 @@
 //! ```
 
 pub mod config;
+pub mod credentials;
 pub mod dirs;
 pub mod headless;
 pub mod models;
@@ -38,4 +39,5 @@ pub use models::{
     ChoiceRequest, ChoiceWarning, ChooseError, Chosen, ChosenBy, Models, ProtocolError,
     ProtocolRegistry,
 };
+pub use nearest::did_you_mean;
 pub use session::SessionHandle;

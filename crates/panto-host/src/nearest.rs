@@ -25,7 +25,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
 }
 
 /// The clause that ends a message about an unknown name: empty if nothing is near.
-pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     meant(&nearest(wanted, names))
 }
 

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use panto_host::config::{SETTINGS, Setting};
+use panto_host::config::{Setting, settings as known};
+use panto_host::credentials::{CredentialStore, KeyText};
 use panto_host::dirs::VARIABLES;
 use panto_host::models::{UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
 use panto_host::{Config, Dirs, Environment, LoadConfig};
@@ -29,7 +30,7 @@ fn replace_part(text: &str, name: &str, new: &str) -> String {
 fn settings() -> String {
     let mut page = String::new();
     let mut group = None;
-    for setting in SETTINGS {
+    for setting in known() {
         let (table, _) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
         if group != Some(table) {
             if group.is_some() {
@@ -104,6 +105,18 @@ fn the_examples_load_without_a_warning() {
         let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{example}"));
         assert_eq!(loaded.warnings, [], "{example}");
     }
+}
+
+#[test]
+fn the_credential_file_is_as_shown() {
+    let text = std::fs::read_to_string(page()).unwrap();
+    let (_, rest) = text.split_once("```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let base = tempfile::tempdir().unwrap();
+    let store = CredentialStore::at(base.path().join("credentials.json"));
+    let key = KeyText::parse("sk-example").unwrap();
+    store.set("anthropic", &key).unwrap();
+    assert_eq!(std::fs::read_to_string(store.path()).unwrap(), example);
 }
 
 #[test]

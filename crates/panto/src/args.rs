@@ -2,6 +2,7 @@
 
 mod request;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -33,6 +34,7 @@ Examples:
   git diff | panto -p \"review this\"
   panto -p --continue < question.txt
   panto -p \"list the todos\" --output json | jq -r .text
+  panto login anthropic
   panto sessions
   panto demo
 
@@ -139,6 +141,10 @@ pub(crate) enum OutputFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Store a provider's key, read without showing it
+    Login(LoginArgs),
+    /// Remove a provider's stored key
+    Logout(LogoutArgs),
     /// List the sessions of the directory, latest first
     Sessions(SessionsArgs),
     /// Show, export or repair one session
@@ -151,6 +157,27 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The key is asked for, or taken from the first line of standard input if that is no terminal:
+  panto login anthropic
+  pass show anthropic | panto login anthropic
+
+It is kept in ${XDG_DATA_HOME:-~/.local/share}/panto/auth/credentials.json, for you alone.")]
+pub(crate) struct LoginArgs {
+    /// The provider's name, such as `anthropic`
+    pub(crate) provider: String,
+    // A key that stands here is refused by the command itself: clap would repeat it.
+    #[arg(hide = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    /// The provider's name
+    pub(crate) provider: String,
 }
 
 #[derive(Debug, Args)]

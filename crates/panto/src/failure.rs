@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use panto_host::credentials::{KeyError, StoreError};
 use panto_host::headless::{RunError, sanitize};
 use pantograph::session::SessionError;
 use pantograph::{ErrorClass, ProviderError, SessionId, TurnError, with_causes};
@@ -166,6 +167,38 @@ impl From<SessionError> for Failure {
     }
 }
 
+impl From<KeyError> for Failure {
+    /// A provider cannot be asked: its key is missing, or its source gives none.
+    fn from(error: KeyError) -> Self {
+        let hint = error.hint();
+        let failure = Self::new(Exit::Usage, "credentials", error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    /// The credential file could not be read or written.
+    fn from(error: StoreError) -> Self {
+        let hint = match &error {
+            StoreError::Syntax { .. } | StoreError::Shape { .. } => {
+                "it was not touched: mend it, or move it away and log in again to each provider"
+            }
+            StoreError::NotAFile { .. } | StoreError::TooLarge(_) => {
+                "it was not touched: move it away, and log in again"
+            }
+            StoreError::DanglingLink { .. } => "remove the link, or put back what it leads to",
+            StoreError::Io { .. } => {
+                "what was stored before is as it was; XDG_DATA_HOME says where panto keeps its data"
+            }
+            _ => return Self::new(Exit::Usage, "credentials", error),
+        };
+        Self::new(Exit::Usage, "credentials", error).with_hint(hint)
+    }
+}
+
 /// How the person who asked gets on after a turn that did not end well.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WayOn {
@@ -248,6 +281,7 @@ pub(crate) fn of_turn(error: &TurnError, model: &str, way_on: WayOn) -> Failure 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use panto_host::credentials::{CredentialStore, KeyNeed, KeyRequest, KeySources};
 
     fn shown(failure: &Failure) -> String {
         let mut written = Vec::new();
@@ -268,6 +302,27 @@ mod tests {
         error: `anthropic:sonnet` gave no answer
           cause: invalid x-api-key
           hint: check the key of the provider `anthropic`
+        ");
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_says_where_it_was_looked_for_and_how_to_set_one() {
+        let sources = KeySources::new(&KeyRequest {
+            provider: "anthropic",
+            settings: None,
+            well_known: &["ANTHROPIC_API_KEY"],
+            need: KeyNeed::Required,
+            store: Some(&CredentialStore::at(
+                "/nowhere/auth/credentials.json".into(),
+            )),
+            config_file: Some("/home/ada/.config/panto/config.toml".as_ref()),
+            lookup: &|_| None,
+        });
+        let failure = Failure::from(sources.prepare().await.unwrap_err());
+        assert_eq!(failure.exit.code(), 2);
+        insta::assert_snapshot!(shown(&failure), @"
+        error: no key for `anthropic`: looked at the environment variable ANTHROPIC_API_KEY (not set), the credential file `/nowhere/auth/credentials.json` (does not exist)
+          hint: set one with `export ANTHROPIC_API_KEY=…` or `panto login anthropic`, or name another source with `api_key_env` or `api_key_command` under `[providers.anthropic]` in `/home/ada/.config/panto/config.toml`
         ");
     }
 

@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod failure;
 mod log;
+mod login;
 mod panics;
 mod place;
 mod prompt;
@@ -50,6 +51,11 @@ fn answer(request: Request) -> Exit {
         Request::Command(Command::Demo(demo), common) => return demo::run(&demo, &common),
         Request::Command(Command::Sessions(list), common) => sessions::list(&list, &common),
         Request::Command(Command::Session(command), common) => session::run(command, &common),
+        Request::Command(Command::Login(args), common) => {
+            return login::login(&args, &common)
+                .unwrap_or_else(|failure| streams::report(&failure));
+        }
+        Request::Command(Command::Logout(args), common) => login::logout(&args, &common),
         Request::Command(Command::Completions { shell }, _) => completions::print(shell),
     };
     match outcome {

@@ -10,6 +10,7 @@ use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
+use pantograph_providers::NoKey;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure, WayOn};
@@ -77,7 +78,10 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
-    let models = Models::new(Arc::clone(&config), protocols::built_in());
+    let models = Models::new(
+        Arc::clone(&config),
+        protocols::built_in(Box::new(|_| Arc::new(NoKey))),
+    );
     let chosen = models
         .choose(&ChoiceRequest {
             model: args.model.as_deref(),

@@ -77,6 +77,12 @@ pub(crate) fn warn(message: impl std::fmt::Display) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Tells people what was done.
+pub(crate) fn note(message: impl std::fmt::Display) {
+    let text = format!("panto: {}\n", failure::indented(&message.to_string()));
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Shows what the command line gave instead of a request: help, the version, or a mistake.
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.

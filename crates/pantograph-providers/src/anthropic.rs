@@ -7,7 +7,6 @@ mod request;
 mod thinking;
 
 use std::io;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,11 +14,11 @@ use futures_util::Stream;
 use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
-use crate::history;
-use crate::http::{KeyHeader, Post};
-use crate::stream::{self, WireStream};
+use crate::http::{Head, KeyHeader};
+use crate::stream;
 use decode::MessagesDecoder;
 
 const STYLE: &str = "anthropic-messages";
@@ -27,8 +26,9 @@ const STYLE: &str = "anthropic-messages";
 /// The version of the API that this speaks.
 const VERSION: &str = "2023-06-01";
 
-/// How a server deviates from Anthropic's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How a server deviates from Anthropic's own. Serialised as a map; fields may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AnthropicFlags {
     /// Takes the key as `authorization: Bearer …` instead of `x-api-key`.
     pub bearer: bool,
@@ -65,8 +65,7 @@ impl AnthropicMessages {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        let names = Arc::new(history::wire_names(request));
-        Box::new(WireStream::over(body, MessagesDecoder::new(names)))
+        stream::read(request, body, MessagesDecoder::new)
     }
 }
 
@@ -77,29 +76,20 @@ impl Protocol for AnthropicMessages {
     }
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
-        let connect = request.model.limits.connect;
-        let names = Arc::new(history::wire_names(&request));
-        let flags = self.flags;
-        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
-        let post = Post {
+        let head = Head {
             path: "/v1/messages".into(),
             query: None,
             headers: HeaderMap::from_iter([(
                 HeaderName::from_static("anthropic-version"),
                 HeaderValue::from_static(VERSION),
             )]),
-            key: match flags.bearer {
+            key: match self.flags.bearer {
                 true => KeyHeader::Bearer,
                 false => KeyHeader::Named("x-api-key"),
             },
-            body,
-            connect,
         };
-        let decoder = MessagesDecoder::new(names);
-        Ok(Box::new(WireStream::new(
-            self.endpoint.clone(),
-            post,
-            decoder,
-        )))
+        let flags = self.flags;
+        let build = move |request: &Request| request::body(request, flags);
+        stream::open(&self.endpoint, head, request, build, MessagesDecoder::new).await
     }
 }

@@ -6,14 +6,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pantograph::Attachment;
 
-/// The image types that every provider with images takes.
-const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// The image types that providers with images take, but for Google.
+pub(crate) const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Which attachments a protocol takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileRule {
-    /// The common image types.
-    pub(crate) images: bool,
+    /// The types of images.
+    pub(crate) images: &'static [&'static str],
     pub(crate) pdf: bool,
     /// Bytes of one attachment as base64.
     pub(crate) max_encoded: usize,
@@ -22,8 +22,6 @@ pub(crate) struct FileRule {
 /// What attachments may be, and be together, beside what each protocol takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileLimits {
-    /// The image types; images of others are left out.
-    pub(crate) images: &'static [&'static str],
     /// Pixels of an image's longer side, and of each if there are more than so many attachments.
     pub(crate) side: u32,
     pub(crate) side_of_many: (usize, u32),
@@ -35,7 +33,6 @@ pub(crate) struct FileLimits {
 impl FileLimits {
     /// Any number of any images that are common.
     pub(crate) const NONE: Self = Self {
-        images: IMAGES,
         side: u32::MAX,
         side_of_many: (usize::MAX, u32::MAX),
         max_files: usize::MAX,
@@ -71,7 +68,6 @@ impl File {
 pub(crate) fn encode(
     attachment: &Attachment,
     rule: FileRule,
-    types: &[&str],
     max_side: u32,
     model_takes: bool,
 ) -> Result<File, String> {
@@ -90,8 +86,7 @@ pub(crate) fn encode(
         true => image_type(&bytes).unwrap_or(named),
         false => named,
     };
-    let fits = (rule.images && types.contains(&media_type))
-        || (rule.pdf && media_type == "application/pdf");
+    let fits = rule.images.contains(&media_type) || (rule.pdf && media_type == "application/pdf");
     if !fits {
         return Err(left_out(media_type, "it is of a type that cannot be sent"));
     }
@@ -143,7 +138,7 @@ mod tests {
     use super::*;
 
     const RULE: FileRule = FileRule {
-        images: true,
+        images: IMAGES,
         pdf: false,
         max_encoded: 16,
     };
@@ -154,7 +149,6 @@ mod tests {
         let case = |media_type: &str, bytes: &[u8], takes| match encode(
             &Attachment::new(media_type, bytes.to_vec()),
             RULE,
-            IMAGES,
             100,
             takes,
         ) {
@@ -170,7 +164,7 @@ mod tests {
             case("image/png", &[], true),
             case("image/bmp", b"BM", true),
             case("image/png", &png, false),
-            encode(&gone, RULE, IMAGES, 100, true).unwrap_err(),
+            encode(&gone, RULE, 100, true).unwrap_err(),
         ];
         insta::assert_snapshot!(shown.join("\n"), @r"
         image/png iVBORwE=

@@ -288,8 +288,7 @@ impl<'a> History<'a> {
 
     fn file<'b>(&self, attachment: &Attachment, max_side: u32) -> Content<'b> {
         let takes = self.request.model.attachments;
-        let types = self.limits.images;
-        match attachment::encode(attachment, self.rules.files, types, max_side, takes) {
+        match attachment::encode(attachment, self.rules.files, max_side, takes) {
             Ok(file) => Content::File(file),
             Err(text) => Content::Text(Cow::Owned(harmless::text(&text).into_owned())),
         }

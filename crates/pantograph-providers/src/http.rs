@@ -117,15 +117,20 @@ impl fmt::Debug for HttpClient {
 
 /// One request, as a protocol wants it.
 pub(crate) struct Post {
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
+    /// Until there is a connection.
+    pub(crate) connect: Option<Duration>,
+}
+
+/// What a protocol sends its requests with.
+pub(crate) struct Head {
     /// Under the base URL; begins with a slash.
     pub(crate) path: String,
     pub(crate) query: Option<(&'static str, &'static str)>,
     /// The protocol's own.
     pub(crate) headers: HeaderMap,
     pub(crate) key: KeyHeader,
-    pub(crate) body: Vec<u8>,
-    /// Until there is a connection.
-    pub(crate) connect: Option<Duration>,
 }
 
 /// The header in which a key goes.
@@ -160,26 +165,31 @@ pub(crate) async fn send(
     key: Option<&ApiKey>,
     post: Post,
 ) -> Result<Response, ProviderError> {
-    let mut url = endpoint.base_url.join(&post.path);
-    if let Some((name, value)) = post.query {
+    let Post {
+        head,
+        body,
+        connect,
+    } = post;
+    let mut url = endpoint.base_url.join(&head.path);
+    if let Some((name, value)) = head.query {
         url.query_pairs_mut().append_pair(name, value);
     }
-    let mut headers = post.headers;
+    let mut headers = head.headers;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     if let Some(key) = key {
-        headers.insert(post.key.name(), post.key.value(key)?);
+        headers.insert(head.key.name(), head.key.value(key)?);
     }
     for (name, value) in &endpoint.headers {
         headers.insert(name, value.clone());
     }
-    let place = Place::of(&url, post.connect);
+    let place = Place::of(&url, connect);
     endpoint
         .client
-        .client(post.connect)?
+        .client(connect)?
         .post(url)
         .headers(headers)
-        .body(post.body)
+        .body(body)
         .send()
         .await
         .map_err(|error| place.failure(&error))
@@ -241,7 +251,10 @@ impl Place {
             )
         } else if is_io(error, io::ErrorKind::InvalidData) {
             // A certificate or a server without TLS: asking again changes nothing.
-            let message = format!("no secure connection to `{host}`: {cause}");
+            let message = format!(
+                "no secure connection to `{host}`; does it speak TLS there, and is its certificate \
+                 trusted here? ({cause})"
+            );
             return ProviderError::new(ErrorClass::Terminal, message);
         } else {
             format!("could not connect to `{host}`: {cause}")

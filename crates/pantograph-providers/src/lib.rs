@@ -1,6 +1,7 @@
 //! Protocols over HTTP: what real models are reached with.
 //!
-//! For hosts that give an agent a model. Each protocol is made from an [`Endpoint`] (where, with
+//! For hosts that give an agent a model: [`AnthropicMessages`], [`OpenAiResponses`],
+//! [`OpenAiChat`] and [`GoogleGenerate`]. Each protocol is made from an [`Endpoint`] (where, with
 //! which credentials) and implements [`pantograph::protocol::Protocol`]; all share one
 //! [`HttpClient`]. Reads no environment but the proxy variables, knows no configuration, and
 //! keeps keys in [`ApiKey`] until a request leaves.
@@ -31,6 +32,7 @@ mod credentials;
 mod endpoint;
 mod failure;
 mod forcing;
+mod google_generate;
 mod harmless;
 mod history;
 mod http;
@@ -43,6 +45,7 @@ mod stream;
 pub use anthropic::{AnthropicFlags, AnthropicMessages};
 pub use credentials::{ApiKey, Credentials, CredentialsError, NoKey, StaticKey};
 pub use endpoint::{BaseUrl, Endpoint, InvalidBaseUrl, InvalidHeader};
+pub use google_generate::{GoogleGenerate, GoogleGenerateFlags};
 pub use http::HttpClient;
 pub use openai_chat::{
     Efforts, OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,

@@ -13,7 +13,6 @@ mod reasoning;
 mod request;
 
 use std::io;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,9 +22,8 @@ use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::HeaderMap;
 
 use crate::endpoint::Endpoint;
-use crate::history;
-use crate::http::{KeyHeader, Post};
-use crate::stream::{self, WireStream};
+use crate::http::{Head, KeyHeader};
+use crate::stream;
 use decode::ChatDecoder;
 pub use flags::{Efforts, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
 
@@ -61,8 +59,7 @@ impl OpenAiChat {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        let names = Arc::new(history::wire_names(request));
-        Box::new(WireStream::over(body, ChatDecoder::new(names)))
+        stream::read(request, body, ChatDecoder::new)
     }
 }
 
@@ -73,27 +70,18 @@ impl Protocol for OpenAiChat {
     }
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
-        let connect = request.model.limits.connect;
-        let names = Arc::new(history::wire_names(&request));
-        let flags = self.flags;
-        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
         let path = match self.endpoint.base_url.has_path() {
             true => "/chat/completions",
             false => "/v1/chat/completions",
         };
-        let post = Post {
+        let head = Head {
             path: path.into(),
             query: None,
             headers: HeaderMap::new(),
             key: KeyHeader::Bearer,
-            body,
-            connect,
         };
-        let decoder = ChatDecoder::new(names);
-        Ok(Box::new(WireStream::new(
-            self.endpoint.clone(),
-            post,
-            decoder,
-        )))
+        let flags = self.flags;
+        let build = move |request: &Request| request::body(request, flags);
+        stream::open(&self.endpoint, head, request, build, ChatDecoder::new).await
     }
 }

@@ -11,7 +11,6 @@ mod item;
 mod request;
 
 use std::io;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,17 +18,18 @@ use futures_util::Stream;
 use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
 use reqwest::header::HeaderMap;
+use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
-use crate::history;
-use crate::http::{KeyHeader, Post};
-use crate::stream::{self, WireStream};
+use crate::http::{Head, KeyHeader};
+use crate::stream;
 use decode::ResponsesDecoder;
 
 const STYLE: &str = "openai-responses";
 
-/// How a server deviates from OpenAI's own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// How a server deviates from OpenAI's own. Serialised as a map; fields may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct OpenAiResponsesFlags {
     /// Knows no role `developer`: the system prompt has the role `system`.
     pub system_role: bool,
@@ -68,8 +68,7 @@ impl OpenAiResponses {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        let names = Arc::new(history::wire_names(request));
-        Box::new(WireStream::over(body, ResponsesDecoder::new(names)))
+        stream::read(request, body, ResponsesDecoder::new)
     }
 }
 
@@ -80,23 +79,14 @@ impl Protocol for OpenAiResponses {
     }
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
-        let connect = request.model.limits.connect;
-        let names = Arc::new(history::wire_names(&request));
-        let flags = self.flags;
-        let body = stream::encode(request, move |request| request::body(request, flags)).await?;
-        let post = Post {
+        let head = Head {
             path: "/v1/responses".into(),
             query: None,
             headers: HeaderMap::new(),
             key: KeyHeader::Bearer,
-            body,
-            connect,
         };
-        let decoder = ResponsesDecoder::new(names);
-        Ok(Box::new(WireStream::new(
-            self.endpoint.clone(),
-            post,
-            decoder,
-        )))
+        let flags = self.flags;
+        let build = move |request: &Request| request::body(request, flags);
+        stream::open(&self.endpoint, head, request, build, ResponsesDecoder::new).await
     }
 }

@@ -7,6 +7,7 @@
 //! is no JSON Schema of the draft 2020-12 is left out.
 
 mod narrow;
+mod openapi;
 mod shape;
 
 pub(crate) use narrow::{keep_grammar, keep_legal_keys};
@@ -24,19 +25,16 @@ const MAX_SCHEMAS: usize = 5_000;
 /// What a provider takes beside the rules for all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaRules {
-    /// The keywords that it knows; `None` if it takes any.
-    pub(crate) keywords: Option<&'static [&'static str]>,
-    /// Its `type` is one word, with `nullable` beside it; its `enum` holds strings only; it has
-    /// no `const`.
-    pub(crate) openapi: bool,
+    /// It takes the part of OpenAPI that Google does, see [`openapi`].
+    openapi: bool,
 }
 
 impl SchemaRules {
     /// A provider that takes JSON Schema but for the rules for all.
-    pub(crate) const JSON_SCHEMA: Self = Self {
-        keywords: None,
-        openapi: false,
-    };
+    pub(crate) const JSON_SCHEMA: Self = Self { openapi: false };
+
+    /// A provider that takes the part of OpenAPI that Google does.
+    pub(crate) const OPENAPI: Self = Self { openapi: true };
 }
 
 /// The schema for the wire.
@@ -60,6 +58,7 @@ pub(crate) fn clean(schema: &Value, rules: SchemaRules) -> Value {
     }
     if rules.openapi {
         object.shift_remove("nullable");
+        openapi::restrict(&mut object);
     }
     Value::Object(object)
 }
@@ -126,11 +125,9 @@ impl<'a> Cleaner<'a> {
             cleaned.insert(key.clone(), value);
         }
         shape::repair(&mut cleaned);
-        if self.rules.openapi {
-            openapi(&mut cleaned);
-        }
-        if let Some(keywords) = self.rules.keywords {
-            cleaned.retain(|key, _| keywords.contains(&key.as_str()));
+        match self.rules.openapi {
+            true => openapi::translate(&mut cleaned),
+            false => shape::give_items(&mut cleaned),
         }
         cleaned
     }
@@ -273,87 +270,6 @@ fn describe_alternatives(object: &mut Map<String, Value>, members: &[Value]) {
     };
     text.push_str(&format!("Give one of these: {}.", sets.join("; or ")));
     object.insert("description".into(), text.into());
-}
-
-/// The OpenAPI form of a subschema.
-fn openapi(object: &mut Map<String, Value>) {
-    if let Some(value) = object.shift_remove("const") {
-        object.insert("enum".into(), json!([value]));
-    }
-    for key in ["oneOf", "anyOf"] {
-        if let Some(Value::Array(members)) = object.shift_remove(key) {
-            one_of(object, members);
-        }
-    }
-    if let Some(Value::Array(members)) = object.shift_remove("allOf") {
-        for member in members {
-            merge_properties(object, &member);
-            require(object, required(&member));
-            for (key, value) in member.as_object().into_iter().flatten() {
-                if !matches!(&**key, "properties" | "required") && !object.contains_key(key) {
-                    object.insert(key.clone(), value.clone());
-                }
-            }
-        }
-    }
-    if let Some(Value::Array(types)) = object.get("type") {
-        let types = types.iter().map(|name| json!({ "type": name })).collect();
-        object.shift_remove("type");
-        one_of(object, types);
-    }
-    string_enum(object);
-}
-
-/// Alternatives: `null` among them is `nullable`, and a single one stands for itself.
-fn one_of(object: &mut Map<String, Value>, mut members: Vec<Value>) {
-    let all = members.len();
-    members.retain(|member| member.get("type").and_then(Value::as_str) != Some("null"));
-    if members.len() < all {
-        object.insert("nullable".into(), true.into());
-    }
-    match <[Value; 1]>::try_from(members) {
-        Ok([Value::Object(only)]) => {
-            for (key, value) in only {
-                object.entry(key).or_insert(value);
-            }
-        }
-        Ok(_) => {}
-        Err(members) => {
-            object.insert("anyOf".into(), members.into());
-        }
-    }
-}
-
-/// Values that are no strings are listed in the description instead.
-fn string_enum(object: &mut Map<String, Value>) {
-    let Some(Value::Array(values)) = object.get("enum") else {
-        return;
-    };
-    if values.iter().all(Value::is_string) && object.get("type").is_none_or(|t| t == "string") {
-        object.entry("type").or_insert_with(|| "string".into());
-        return;
-    }
-    let all = |is: fn(&Value) -> bool| values.iter().all(is);
-    let of_values = if all(Value::is_boolean) {
-        Some("boolean")
-    } else if all(|value| value.is_i64() || value.is_u64()) {
-        Some("integer")
-    } else if all(Value::is_number) {
-        Some("number")
-    } else {
-        None
-    };
-    let values: Vec<String> = values.iter().map(Value::to_string).collect();
-    let mut text = match object.get("description").and_then(Value::as_str) {
-        Some(description) => format!("{description} "),
-        None => String::new(),
-    };
-    text.push_str(&format!("One of {}.", values.join(", ")));
-    object.insert("description".into(), text.into());
-    object.shift_remove("enum");
-    if let Some(name) = of_values {
-        object.entry("type").or_insert_with(|| name.into());
-    }
 }
 
 #[cfg(test)]

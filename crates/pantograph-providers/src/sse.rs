@@ -3,15 +3,18 @@
 //! The format is `sse-stream`'s part (byte order mark, line ends, comments, fields). Here each
 //! event gets a bound, and failures become provider errors.
 
+mod tail;
+
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream};
 use pantograph::ProviderError;
+use parking_lot::Mutex;
 use sse_stream::{Error, Sse, SseByteStream};
+use tail::Tail;
 
 /// How large one event may be: far above any image, far below what hurts.
 pub(crate) const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
@@ -22,12 +25,12 @@ pub(crate) type Body = BoxStream<'static, Result<Bytes, ProviderError>>;
 /// The events of one body; after an error or the end there is nothing more.
 pub(crate) struct Events {
     events: SseByteStream<Bounded>,
-    unread: Arc<AtomicUsize>,
+    unread: Arc<Mutex<Unread>>,
 }
 
 impl Events {
     pub(crate) fn new(body: Body) -> Self {
-        let unread = Arc::new(AtomicUsize::new(0));
+        let unread = Arc::new(Mutex::new(Unread::default()));
         Self {
             events: SseByteStream::new(Bounded {
                 body,
@@ -45,11 +48,11 @@ impl Events {
         loop {
             let sse = match Pin::new(&mut self.events).poll_next(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(None) => return Poll::Ready(self.error_at_end().map(Ok)),
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(failure(error)))),
                 Poll::Ready(Some(Ok(sse))) => sse,
             };
-            self.unread.store(0, Ordering::Relaxed);
+            self.unread.lock().event();
             if let Sse {
                 event,
                 data: Some(data),
@@ -59,6 +62,12 @@ impl Events {
                 return Poll::Ready(Some(Ok(Event { name: event, data })));
             }
         }
+    }
+
+    /// An error that the body ended with, and that is no event.
+    fn error_at_end(&self) -> Option<Event> {
+        let data = self.unread.lock().tail.take_error()?;
+        Some(Event { name: None, data })
     }
 }
 
@@ -73,8 +82,22 @@ pub(crate) struct Event {
 /// A body that fails once too much came without an event.
 struct Bounded {
     body: Body,
-    /// Bytes since the last event. Only one task has them; atomic, since a stream must be `Send`.
-    unread: Arc<AtomicUsize>,
+    /// Only one task has it; locked, since a stream must be `Send`.
+    unread: Arc<Mutex<Unread>>,
+}
+
+/// What came since the last event.
+#[derive(Default)]
+struct Unread {
+    bytes: usize,
+    tail: Tail,
+}
+
+impl Unread {
+    fn event(&mut self) {
+        self.bytes = 0;
+        self.tail.event();
+    }
 }
 
 impl Stream for Bounded {
@@ -83,8 +106,10 @@ impl Stream for Bounded {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.body.as_mut().poll_next(cx);
         if let Poll::Ready(Some(Ok(bytes))) = &next {
-            let before = self.unread.fetch_add(bytes.len(), Ordering::Relaxed);
-            if before + bytes.len() > MAX_EVENT_BYTES {
+            let mut unread = self.unread.lock();
+            unread.bytes += bytes.len();
+            unread.tail.push(bytes);
+            if unread.bytes > MAX_EVENT_BYTES {
                 return Poll::Ready(Some(Err(ProviderError::transport(format!(
                     "the provider sent {} MiB without an event",
                     MAX_EVENT_BYTES >> 20
@@ -143,6 +168,39 @@ mod tests {
             let single = bytes.iter().map(|&byte| vec![byte]).collect();
             assert_eq!(events(single), expected);
         }
+    }
+
+    #[test]
+    fn an_error_after_the_last_event_is_one_more() {
+        let error = "{\n  \"error\": {\n    \"code\": 503\n  }\n}";
+        for line_end in ["\n", "\r\n", "\r"] {
+            let body = format!("data: 1\n\ndata: 2\n\n{error}\n").replace('\n', line_end);
+            for at in 0..=body.len() {
+                let (head, tail) = body.as_bytes().split_at(at);
+                let seen = events(vec![head.to_vec(), tail.to_vec()]);
+                let data: Vec<String> = seen.into_iter().map(|event| event.unwrap().1).collect();
+                assert_eq!(data, ["1", "2", error], "split at {at}");
+            }
+        }
+        let count = |tail: &str| events(vec![format!("data: 1\n\n{tail}").into_bytes()]).len();
+        assert_eq!(count("[{\"error\":{}}]"), 2);
+        for none in [
+            "{\"candidates\":[]}",
+            "{\"error\":",
+            "junk",
+            "",
+            "data: {\"error\":1}",
+        ] {
+            assert_eq!(count(none), 1, "{none}");
+        }
+        assert_eq!(events(vec![error.as_bytes().to_vec()]).len(), 1);
+        // Of a long body only its end is looked at.
+        let long = vec![
+            vec![b' '; 200 * 1024],
+            b"\n\n".to_vec(),
+            error.as_bytes().to_vec(),
+        ];
+        assert_eq!(events(long).len(), 1);
     }
 
     #[test]

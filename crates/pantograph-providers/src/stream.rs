@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -10,12 +11,13 @@ use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use pantograph::ProviderError;
 use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request};
+use pantograph::wire_name::WireNames;
 use reqwest::Response;
 
 use crate::endpoint::Endpoint;
 use crate::failure::{self, Exchange};
 use crate::history;
-use crate::http::{self, Post};
+use crate::http::{self, Head, Post};
 use crate::sse::{Body, Events};
 
 /// How long the words of a failure are waited for; its status is known already.
@@ -43,15 +45,49 @@ pub(crate) trait Decoder: Send {
     }
 }
 
-/// Builds a request's body without blocking the runtime on attachments that lie in files.
+/// Puts a request as `build` does, and reads its answer with what `decoder` makes.
 ///
 /// # Errors
 ///
-/// The blocking part was cancelled, which the runtime does when it goes.
-pub(crate) async fn encode<T: Send + 'static>(
+/// The runtime goes while attachments are read.
+pub(crate) async fn open<D: Decoder + 'static>(
+    endpoint: &Endpoint,
+    head: Head,
     request: Request,
-    build: impl FnOnce(&Request) -> T + Send + 'static,
-) -> Result<T, ProviderError> {
+    build: impl FnOnce(&Request) -> Vec<u8> + Send + 'static,
+    decoder: impl FnOnce(Arc<WireNames>) -> D,
+) -> Result<Box<dyn ProtocolStream>, ProviderError> {
+    let connect = request.model.limits.connect;
+    let decoder = decoder(Arc::new(history::wire_names(&request)));
+    let body = encode(request, build).await?;
+    let post = Post {
+        head,
+        body,
+        connect,
+    };
+    let sending = State::Sending(Box::pin(ask(endpoint.clone(), post)));
+    Ok(Box::new(WireStream::with(sending, decoder)))
+}
+
+/// Reads an answer to `request` that is there already.
+pub(crate) fn read<D: Decoder + 'static>(
+    request: &Request,
+    body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    decoder: impl FnOnce(Arc<WireNames>) -> D,
+) -> Box<dyn ProtocolStream> {
+    let body = body.map(|chunk| {
+        chunk.map_err(|error| ProviderError::transport(format!("the answer broke off: {error}")))
+    });
+    let reading = State::Reading(Box::new(Events::new(body.boxed())));
+    let decoder = decoder(Arc::new(history::wire_names(request)));
+    Box::new(WireStream::with(reading, decoder))
+}
+
+/// Builds a request's body without blocking the runtime on attachments that lie in files.
+async fn encode(
+    request: Request,
+    build: impl FnOnce(&Request) -> Vec<u8> + Send + 'static,
+) -> Result<Vec<u8>, ProviderError> {
     if !history::reads_files(&request) {
         return Ok(build(&request));
     }
@@ -61,7 +97,7 @@ pub(crate) async fn encode<T: Send + 'static>(
 
 /// A stream that sends its request when it is first polled and closes its connection when it is
 /// dropped.
-pub(crate) struct WireStream<D> {
+struct WireStream<D> {
     state: State,
     /// Known once there is an answer or none will come; never of a recorded answer.
     exchange: Option<Exchange>,
@@ -76,23 +112,6 @@ enum State {
 }
 
 impl<D: Decoder> WireStream<D> {
-    pub(crate) fn new(endpoint: Endpoint, post: Post, decoder: D) -> Self {
-        Self::with(State::Sending(Box::pin(ask(endpoint, post))), decoder)
-    }
-
-    /// Reads an answer that is there already.
-    pub(crate) fn over(
-        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
-        decoder: D,
-    ) -> Self {
-        let body = body.map(|chunk| {
-            chunk
-                .map_err(|error| ProviderError::transport(format!("the answer broke off: {error}")))
-        });
-        let events = Events::new(body.boxed());
-        Self::with(State::Reading(Box::new(events)), decoder)
-    }
-
     fn with(state: State, decoder: D) -> Self {
         Self {
             state,

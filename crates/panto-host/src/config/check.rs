@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::Document;
 use super::error::{ConfigWarning, Problem, key_path};
 use super::fit::{fit, plain};
-use super::settings::{Kind, SETTINGS, Setting};
+use super::settings::{Kind, Setting, settings};
 use super::sourced::{Source, Sourced};
 use super::tree::{Node, Table};
 use crate::nearest::did_you_mean;
@@ -156,14 +156,11 @@ impl Checker<'_> {
 fn step(pattern: &str, name: &str) -> Step {
     for segment in [name, "*"] {
         let key = join(pattern, segment);
-        if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) {
+        if let Some(setting) = settings().find(|setting| setting.key == key) {
             return Step::Setting(setting);
         }
         let group = format!("{key}.");
-        if SETTINGS
-            .iter()
-            .any(|setting| setting.key.starts_with(&group))
-        {
+        if settings().any(|setting| setting.key.starts_with(&group)) {
             return Step::Group(key);
         }
     }
@@ -186,8 +183,7 @@ fn hint(pattern: &str, name: &str) -> String {
             .to_owned();
     }
     let prefix = join(pattern, "");
-    let known = SETTINGS
-        .iter()
+    let known = settings()
         .filter_map(|setting| setting.key.strip_prefix(&prefix)?.split('.').next())
         .filter(|segment| *segment != "*");
     did_you_mean(name, known)

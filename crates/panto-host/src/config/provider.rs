@@ -27,6 +27,8 @@ pub struct Provider {
     pub api_key_command: Option<Sourced<Vec<String>>>,
     /// Sent with every request.
     pub headers: Headers,
+    /// How it deviates from what its protocol takes, and where that is set.
+    pub flags: Flags,
     /// Until there is a connection.
     pub connect_timeout: Option<Sourced<Duration>>,
     /// Between two events.
@@ -54,6 +56,7 @@ impl fmt::Debug for Provider {
             .field("api_key_env", &self.api_key_env)
             .field("api_key_command", &command.map(Vec::len))
             .field("headers", &self.headers)
+            .field("flags", &self.flags)
             .field("connect_timeout", &self.connect_timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("request_timeout", &self.request_timeout)
@@ -99,6 +102,10 @@ impl fmt::Debug for Headers {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
+
+/// `[providers.NAME.flags]` by name: `true`, `false` or a word each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Flags(pub BTreeMap<String, Sourced<toml::Value>>);
 
 /// One `[providers.NAME.models.ALIAS]`.
 #[derive(Debug, Clone)]

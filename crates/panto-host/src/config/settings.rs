@@ -3,6 +3,8 @@
 //! Files are checked against this table, and the reference in `docs/configuration.md` is
 //! generated from it.
 
+mod flags;
+
 /// The reasoning labels, from none to most.
 pub const REASONING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
@@ -58,7 +60,11 @@ pub enum Kind {
 }
 
 /// Every setting, in the order of the reference page.
-pub const SETTINGS: &[Setting] = &[
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain(flags::FLAGS)
+}
+
+const SETTINGS: &[Setting] = &[
     Setting {
         key: "model",
         kind: Kind::Text,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pantograph::Price;
 use toml::Value;
 
-use super::provider::{Headers, ModelSettings, Provider};
+use super::provider::{Flags, Headers, ModelSettings, Provider};
 use super::sourced::{Source, Sourced};
 use super::tree::{Node, Table};
 use super::values::{CompactionSettings, Config, ExtensionSettings, ToolSettings};
@@ -45,6 +45,8 @@ fn provider(name: String, mut table: Table) -> Provider {
         }
         Node::Table(_) => None,
     });
+    let flags = table.take_table("flags").entries.into_iter();
+    let flags = flags.map(|(name, node)| (name, node.into_value()));
     Provider {
         name,
         protocol: table.take("protocol", text),
@@ -52,6 +54,7 @@ fn provider(name: String, mut table: Table) -> Provider {
         api_key_env: table.take("api_key_env", text),
         api_key_command: table.take("api_key_command", texts),
         headers: Headers(headers.collect()),
+        flags: Flags(flags.collect()),
         connect_timeout: table.take("connect_timeout_s", seconds),
         idle_timeout: table.take("idle_timeout_s", seconds),
         request_timeout: table.take("request_timeout_s", seconds),

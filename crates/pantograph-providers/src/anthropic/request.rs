@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::thinking::{self, OutputConfig, Reasoning, Thinking};
 use super::{AnthropicFlags, STYLE};
-use crate::attachment::{File, FileLimits, FileRule};
+use crate::attachment::{File, FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
@@ -20,7 +20,7 @@ const RULES: WireRules = WireRules {
     style: STYLE,
     ids: IdRule::up_to(64),
     files: FileRule {
-        images: true,
+        images: IMAGES,
         pdf: true,
         max_encoded: 5 * 1024 * 1024,
     },

@@ -83,6 +83,8 @@ const OVERFLOW: &[&str] = &[
     "greater than the context length",
     // Gemini, xAI, Bedrock, Moonshot, MiniMax
     "exceeds the maximum number of tokens",
+    "model only supports up to",
+    "request payload size exceeds the limit",
     "maximum prompt length",
     "input is too long",
     "exceeded model token limit",
@@ -105,8 +107,10 @@ pub(super) fn classify(words: &Words, status: Option<u16>) -> ErrorClass {
         return ContextOverflow;
     }
     let mut codes = words.codes.iter();
-    if let Some(class) = codes.find_map(|code| class_of_code(code)) {
-        return class;
+    match codes.find_map(|code| class_of_code(code)) {
+        Some(RateLimit) if words.is_spent => return Terminal,
+        Some(class) => return class,
+        None => {}
     }
     // Proxies give any status to what a provider behind them says.
     if !matches!(status, Some(401 | 403 | 429)) && says(words, OVERFLOW) {

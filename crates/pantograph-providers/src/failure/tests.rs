@@ -13,6 +13,8 @@ fn each_providers_wording_of_an_overflow_is_known() {
         "Prompt contains 40000 tokens and is too large for model with 32768 maximum context length",
         "the request exceeds the available context size (4096 tokens), try increasing it",
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Unable to submit request because the input token count is 1200000 but model only supports up to 1048576.",
+        "Request payload size exceeds the limit: 20971520 bytes.",
         "This model's maximum prompt length is 131072 but the request contains 150000 tokens.",
         "Input is too long for requested model.",
         "Invalid request: Your request exceeded model token limit: 131072",

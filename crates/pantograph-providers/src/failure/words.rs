@@ -16,7 +16,12 @@ pub(super) struct Words {
     pub(super) request_id: Option<String>,
     /// What the request says was refused.
     pub(super) is_moderated: bool,
+    /// What is used up comes back tomorrow, or once it is paid for.
+    pub(super) is_spent: bool,
 }
+
+/// How Google says that what was paid for is used up, in lower case.
+const SPENT: &str = "credits are depleted";
 
 impl Words {
     /// Reads `{"error":{"code","type","status","message"}}`, the same without the outer object or
@@ -58,17 +63,23 @@ impl Words {
             Value::String(code) => code.parse().ok(),
             code => code.as_u64().and_then(|code| code.try_into().ok()),
         });
+        let message = error
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| said(error.get("message")?))
+            .or_else(|| said(root.get("message")?))
+            .or_else(|| said(root.get("detail")?))
+            .map(|message| match inner.message.or(passed_on) {
+                Some(words) => format!("{message}: {words}"),
+                None => message,
+            });
+        let is_spent = details(error).any(is_daily)
+            || message
+                .as_ref()
+                .is_some_and(|message| message.to_lowercase().contains(SPENT));
         Self {
-            message: error
-                .as_str()
-                .map(str::to_owned)
-                .or_else(|| said(error.get("message")?))
-                .or_else(|| said(root.get("message")?))
-                .or_else(|| said(root.get("detail")?))
-                .map(|message| match inner.message.or(passed_on) {
-                    Some(words) => format!("{message}: {words}"),
-                    None => message,
-                }),
+            message,
+            is_spent,
             codes,
             status: number.filter(|status| (300..600).contains(status)),
             retry_after: details(error)
@@ -117,6 +128,15 @@ fn details(error: &Value) -> impl Iterator<Item = &Value> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
+}
+
+/// Whether a detail names a quota of a day. The wait that is given beside it is that of a minute.
+fn is_daily(detail: &Value) -> bool {
+    let violations = detail.get("violations").and_then(Value::as_array);
+    violations.into_iter().flatten().any(|violation| {
+        let quota = violation.get("quotaId").and_then(Value::as_str);
+        quota.is_some_and(|quota| quota.contains("PerDay"))
+    })
 }
 
 /// Seconds as Google writes them: `34.5s`.

@@ -1,7 +1,12 @@
 //! How servers that speak Chat Completions differ.
 
+use serde::{Deserialize, Serialize};
+
 /// How a server deviates from what most of them take, which is the default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+///
+/// Serialised as a map from the fields' names to flags and words, all of which may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OpenAiChatFlags {
     /// Calls the speaker of instructions `developer`, not `system`.
@@ -43,7 +48,8 @@ pub struct OpenAiChatFlags {
 }
 
 /// The parameter that bounds an answer, sent only if the model's limit is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OutputLimit {
     /// `max_tokens`, the older.
@@ -56,7 +62,8 @@ pub enum OutputLimit {
 }
 
 /// The parameter for a reasoning label, sent only if there is one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReasoningParameter {
     /// `"reasoning_effort": "high"`; the label `off` is `none`.
@@ -76,7 +83,8 @@ pub enum ReasoningParameter {
 }
 
 /// The words for how much to think that a server takes, from the least to the most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Efforts {
     /// Every label, `off` being `none`. Which of them a model takes is said of the model.
@@ -92,7 +100,8 @@ pub enum Efforts {
 
 /// How a model's thinking goes back to it. Where it arrives needs no flag: every known place is
 /// read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ThinkingReplay {
     /// Not at all.

@@ -11,7 +11,7 @@ use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
 use super::messages::{self, Message};
 use super::reasoning::Reasoning;
-use crate::attachment::{FileLimits, FileRule};
+use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
@@ -34,7 +34,7 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
             false => IdRule::up_to(40),
         },
         files: FileRule {
-            images: true,
+            images: images(flags),
             pdf: flags.documents,
             max_encoded: 20 * 1024 * 1024,
         },
@@ -42,15 +42,18 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
     }
 }
 
+fn images(flags: OpenAiChatFlags) -> &'static [&'static str] {
+    match (flags.no_gif, flags.no_webp) {
+        (false, false) => IMAGES,
+        (true, false) => &["image/png", "image/jpeg", "image/webp"],
+        (false, true) => &["image/png", "image/jpeg", "image/gif"],
+        (true, true) => &["image/png", "image/jpeg"],
+    }
+}
+
 fn limits(flags: OpenAiChatFlags) -> FileLimits {
     let none = FileLimits::NONE;
     FileLimits {
-        images: match (flags.no_gif, flags.no_webp) {
-            (false, false) => none.images,
-            (true, false) => &["image/png", "image/jpeg", "image/webp"],
-            (false, true) => &["image/png", "image/jpeg", "image/gif"],
-            (true, true) => &["image/png", "image/jpeg"],
-        },
         max_files: flags.max_files.unwrap_or(none.max_files),
         max_bytes: flags.max_file_bytes.unwrap_or(none.max_bytes),
         ..none

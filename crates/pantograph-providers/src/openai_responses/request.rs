@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::input::{self, Item};
 use super::{OpenAiResponsesFlags, STYLE};
-use crate::attachment::{FileLimits, FileRule};
+use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
@@ -21,7 +21,7 @@ const RULES: WireRules = WireRules {
     style: STYLE,
     ids: IdRule::up_to(64),
     files: FileRule {
-        images: true,
+        images: IMAGES,
         pdf: true,
         max_encoded: 20 * 1024 * 1024,
     },

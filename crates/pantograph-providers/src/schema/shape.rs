@@ -12,9 +12,13 @@ const TYPES: &[&str] = &[
     "null", "boolean", "object", "array", "number", "string", "integer",
 ];
 
-/// Leaves out keywords of another shape, and gives arrays the `items` that OpenAI wants of them.
+/// Leaves out keywords of another shape.
 pub(super) fn repair(object: &mut Map<String, Value>) {
     object.retain(|keyword, value| fits(keyword, value));
+}
+
+/// Gives an array the `items` that OpenAI wants of each.
+pub(super) fn give_items(object: &mut Map<String, Value>) {
     let is_array = match object.get("type") {
         Some(Value::String(name)) => name == "array",
         Some(Value::Array(names)) => names.iter().any(|name| name == "array"),

@@ -227,7 +227,7 @@ async fn a_connection_that_cannot_be_made_says_why() {
     }
     insta::assert_snapshot!(shown.join("\n"), @"
     transport: `HOST` refused the connection; is the server running, and the base URL right?
-    terminal: no secure connection to `HOST`: received corrupt message of type InvalidContentType
+    terminal: no secure connection to `HOST`; does it speak TLS there, and is its certificate trusted here? (received corrupt message of type InvalidContentType)
     transport: the host `HOST` could not be found: failed to lookup address information: Name or service not known
     ");
 }

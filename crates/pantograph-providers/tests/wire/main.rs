@@ -3,10 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent;
 mod anthropic;
 mod connection;
+mod google_generate;
+mod moves;
 mod openai_chat;
 mod openai_responses;
+mod party;
 mod refusals;
 mod strict;
 mod support;

@@ -35,7 +35,7 @@ const MESSAGE: &str = r#"{"id":"msg_1","type":"message","status":"completed","co
 const CALL: &str = r#"{"id":"fc_1","type":"function_call","status":"completed","arguments":"{ \"path\": \"a\\u00e9.txt\",  \"limit\": 1e1 }","call_id":"call_01A","name":"files__read"}"#;
 
 /// The answers of OpenAI.
-fn native() -> Native {
+pub(crate) fn native() -> Native {
     let item = |json| Some(RawJson::parse(json).unwrap());
     Native {
         origin: conversation::origin("openai-responses", OpenAiResponses::BASE_URL, "gpt-x"),

@@ -42,14 +42,14 @@ fn the_documented_defaults_are_the_ones_in_force() {
         ("extensions.rocks", list(&config.extensions.rocks)),
     ];
     for (key, actual) in actual {
-        let setting = SETTINGS.iter().find(|setting| setting.key == key).unwrap();
+        let setting = settings().find(|setting| setting.key == key).unwrap();
         assert_eq!(setting.default, actual, "{key}");
     }
 }
 
 #[test]
 fn every_setting_takes_its_own_example_and_reaches_its_value() {
-    for setting in SETTINGS {
+    for setting in settings() {
         let line = format!("{} = {}", setting.key.replace('*', "x"), setting.example);
         let without = Desk::new().file(USER, key_table(setting.key));
         let with = Desk::new().file(USER, &line);
