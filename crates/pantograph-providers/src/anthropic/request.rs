@@ -36,7 +36,6 @@ const LIMITS: FileLimits = FileLimits {
     side_of_many: (20, 2_000),
     max_files: 100,
     max_bytes: 24 * 1024 * 1024,
-    ..FileLimits::NONE
 };
 
 /// How many of the last user turns are marked: the last for the next request, the one before it
