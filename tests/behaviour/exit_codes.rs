@@ -106,11 +106,11 @@ fn a_broken_user_configuration_names_file_line_and_column() {
 #[test]
 fn a_provider_that_is_not_configured() {
     let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"never\" }]");
-    insta::assert_snapshot!(machine.run(&["-p", "go", "--model", "tset:model"]).shown(), @r"
+    insta::assert_snapshot!(machine.run(&["-p", "go", "--model", "tset:model"]).shown(), @"
     exit 2
     -- stdout
     -- stderr
-    error: unknown provider `tset` (from `--model`); configured: `test` (read `ROOT/home/.config/panto/config.toml`); did you mean `test`?
+    error: unknown provider `tset` (from `--model`); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; configured: `test` (read `ROOT/home/.config/panto/config.toml`); did you mean `test`?
     ");
 }
 

@@ -14,6 +14,7 @@ mod interrupt;
 mod killed;
 mod layers;
 mod login;
+mod models;
 mod output_formats;
 mod prompts;
 mod provider_faults;

@@ -39,7 +39,7 @@ fn flags_that_do_not_go_together() {
     .into_iter()
     .map(refusal)
     .collect();
-    insta::assert_snapshot!(refusals.join("\n"), @r#"
+    insta::assert_snapshot!(refusals.join("\n"), @"
     error: the argument '--continue' cannot be used with '--resume <ID>'
 
     error: the argument '--continue' cannot be used with '--no-session'
@@ -52,8 +52,9 @@ fn flags_that_do_not_go_together() {
 
     error: `--model` is about answering a prompt and cannot stand before a command
 
-    error: no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `ROOT/home/.config/panto/config.toml` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither
-    "#);
+    error: no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set
+      hint: set a key, such as with `export ANTHROPIC_API_KEY=…` (https://platform.claude.com/settings/keys has them) or `panto login anthropic`; a server on this machine needs none: `--base-url http://127.0.0.1:8080/v1 --model NAME`; `panto models --all` lists what there is, and `panto demo` needs nothing
+    ");
 }
 
 #[test]

@@ -1,35 +1,51 @@
 //! Which model answers: from a person's choice to a protocol and a model ready to be asked.
+//!
+//! What a person may write is in `docs/configuration.md`, "Model references"; the module
+//! `find` is the part of it that reads names.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use pantograph::protocol::Protocol;
-use pantograph::{ForcedTool, Governor, Model, ModelRef, ReasoningControl};
+use pantograph::{Governor, Model, ModelRef, ReasoningControl};
 use parking_lot::Mutex;
 
-use crate::config::{Config, ModelSettings, Provider, REASONING};
-use crate::nearest::{did_you_mean, meant, nearest};
+use crate::config::{Config, Provider, REASONING};
+use crate::nearest::{did_you_mean, meant};
 
 mod error;
+mod find;
+mod keys;
+mod offered;
+mod pick;
 mod registry;
 
-pub use error::{ChoiceWarning, ChooseError, ChosenBy};
+pub use error::{ChoiceNote, ChoiceWarning, ChooseError, ChosenBy};
+pub use keys::{KeyLookup, KeyState};
+pub use offered::{DEFAULT_PROTOCOL, OfferedModel, OfferedProvider, provider};
 pub use registry::{ProtocolError, ProtocolRegistry};
+
+use pick::Pick;
 
 /// Tokens that an unlisted model is taken to hold.
 pub const UNLISTED_CONTEXT_WINDOW: u64 = 32_768;
 /// Tokens that an unlisted model is asked for at most.
 pub const UNLISTED_MAX_OUTPUT: u64 = 4_096;
 
-/// The models that a configuration offers.
+/// The provider of a model that is named together with its place only.
+pub const LOCAL_PROVIDER: &str = "local";
+
+/// The models that the catalog and a configuration offer.
 ///
 /// One value serves the whole process: each provider has one protocol and one [`Governor`],
 /// made when it is first chosen and shared by all its models.
 pub struct Models {
     config: Arc<Config>,
     registry: ProtocolRegistry,
-    opened: Mutex<HashMap<String, Opened>>,
+    keys: Box<dyn KeyLookup>,
+    /// By the provider's name and place.
+    opened: Mutex<HashMap<(String, Option<String>), Opened>>,
 }
 
 /// What all models of one provider share.
@@ -48,10 +64,12 @@ impl fmt::Debug for Models {
 /// What a person asked for on the command line; what is `None` comes from the configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChoiceRequest<'a> {
-    /// `--model`: `provider:alias`.
+    /// `--model`: `provider:alias`, or less where that is enough.
     pub model: Option<&'a str>,
     /// `--reasoning`: one of [`REASONING`].
     pub reasoning: Option<&'a str>,
+    /// `--base-url`: where the model is reached instead.
+    pub base_url: Option<&'a str>,
 }
 
 /// A model that was chosen.
@@ -61,6 +79,10 @@ pub struct Chosen {
     pub protocol: Arc<dyn Protocol>,
     /// The model, with its limits, its price and the reasoning label in force.
     pub model: Model,
+    /// Its provider as it is in force, the catalog's part included.
+    pub provider: Provider,
+    /// What panto chose by itself; for standard error.
+    pub notes: Vec<ChoiceNote>,
     /// For standard error.
     pub warnings: Vec<ChoiceWarning>,
 }
@@ -70,40 +92,77 @@ impl fmt::Debug for Chosen {
         f.debug_struct("Chosen")
             .field("protocol", &self.protocol.name())
             .field("model", &self.model)
+            .field("provider", &self.provider)
+            .field("notes", &self.notes)
             .field("warnings", &self.warnings)
             .finish()
     }
 }
 
 impl Models {
-    /// The models of `config`, reached over the protocols of `registry`.
+    /// The models of the catalog and of `config`, reached over the protocols of `registry`. No
+    /// key is known: see [`Models::with_keys`].
     pub fn new(config: Arc<Config>, registry: ProtocolRegistry) -> Self {
         Self {
             config,
             registry,
+            keys: Box::new(|_: &Provider| None),
             opened: Mutex::default(),
         }
     }
 
-    /// Finds what a person chose.
+    /// The same, with the keys that `keys` knows of. They decide which model answers if nobody
+    /// names one, and at which providers a bare name is looked for.
+    pub fn with_keys(self, keys: impl KeyLookup + 'static) -> Self {
+        Self {
+            keys: Box::new(keys),
+            ..self
+        }
+    }
+
+    /// Everything that there is to choose from, the providers of the configuration alone first.
+    /// Reads the whole catalog.
+    pub fn offered(&self) -> Vec<OfferedProvider> {
+        offered::all(&self.config, &*self.keys)
+    }
+
+    /// The listed models whose names are nearly `text`, best first, a few. Reads the whole catalog.
+    pub fn near(&self, text: &str) -> Vec<ModelRef> {
+        find::near(text, &self.all())
+    }
+
+    /// Finds what a person chose; if nobody chose, the first provider of the catalog that has a
+    /// key gives its default model, with a note.
     ///
     /// A model that its provider does not list is taken with [`UNLISTED_CONTEXT_WINDOW`] and
     /// [`UNLISTED_MAX_OUTPUT`], and a warning. A listed model that says which reasoning labels
-    /// it knows takes no other; any other model takes every label.
+    /// it knows takes no other; one that can be told nothing gets none, with a warning; any other
+    /// model takes every label.
     ///
     /// # Errors
     ///
-    /// [`ChooseError`] if no model is named, its provider is unknown or unusable, or the label
-    /// does not fit.
+    /// [`ChooseError`] if no model is named and there is no key, the name may mean several, its
+    /// provider is unknown or unusable, or the label does not fit.
     pub fn choose(&self, request: &ChoiceRequest<'_>) -> Result<Chosen, ChooseError> {
-        let (reference, by) = self.reference(request)?;
-        let provider = self.provider(&reference, &by)?;
-        let listed = provider.models.get(reference.alias());
-        let reasoning = self.reasoning(request, &reference, listed)?;
-        let opened = self.open(provider)?;
-        let warnings = match listed {
-            Some(_) => Vec::new(),
-            None => vec![unlisted(&reference, provider)],
+        let Pick {
+            reference,
+            provider,
+            notes,
+        } = self.pick(request)?;
+        let listed = offered::model(&provider, &reference);
+        let mut warnings = Vec::new();
+        let reasoning = self.reasoning(request, &reference, listed.as_ref(), &mut warnings)?;
+        let opened = self.open(&provider)?;
+        let model = match &listed {
+            Some(listed) => listed.to_model(),
+            None => {
+                warnings.push(unlisted(&reference, &provider));
+                Model {
+                    context_window: Some(UNLISTED_CONTEXT_WINDOW),
+                    max_output: Some(UNLISTED_MAX_OUTPUT),
+                    ..Model::new(reference)
+                }
+            }
         };
         let model = Model {
             base_url: provider.base_url.as_deref().cloned(),
@@ -111,67 +170,15 @@ impl Models {
             limits: provider.limits(),
             retry: provider.retry(),
             governor: opened.governor,
-            ..model(reference, listed)
+            ..model
         };
         Ok(Chosen {
             protocol: opened.protocol,
             model,
+            provider,
+            notes,
             warnings,
         })
-    }
-
-    /// The reference that is in force, and who wrote it.
-    fn reference(&self, request: &ChoiceRequest<'_>) -> Result<(ModelRef, ChosenBy), ChooseError> {
-        let (text, by) = match (request.model, &self.config.model) {
-            (Some(text), _) => (text, ChosenBy::CommandLine("--model")),
-            (None, Some(set)) => (set.as_str(), ChosenBy::Config(Box::new(set.source.clone()))),
-            (None, None) => return Err(self.no_model()),
-        };
-        match ModelRef::parse(text) {
-            Ok(reference) => Ok((reference, by)),
-            Err(_) => Err(ChooseError::BadReference {
-                text: text.to_owned(),
-                by,
-                suggestion: self.only_model_called(text),
-            }),
-        }
-    }
-
-    fn no_model(&self) -> ChooseError {
-        ChooseError::NoModel {
-            user_file: self.config.user_file.clone(),
-            models: self.references().map(|model| model.to_string()).collect(),
-        }
-    }
-
-    /// The listed models, sorted.
-    fn references(&self) -> impl Iterator<Item = ModelRef> {
-        self.config.providers.values().flat_map(|provider| {
-            let aliases = provider.models.keys();
-            aliases.filter_map(|alias| ModelRef::parse(&format!("{}:{alias}", provider.name)).ok())
-        })
-    }
-
-    /// The model that exactly one provider lists under `alias`.
-    fn only_model_called(&self, alias: &str) -> Option<ModelRef> {
-        let mut found = self.references().filter(|model| model.alias() == alias);
-        match (found.next(), found.next()) {
-            (Some(model), None) => Some(model),
-            _ => None,
-        }
-    }
-
-    fn provider(&self, reference: &ModelRef, by: &ChosenBy) -> Result<&Provider, ChooseError> {
-        let providers = &self.config.providers;
-        providers
-            .get(reference.provider())
-            .ok_or_else(|| ChooseError::UnknownProvider {
-                name: reference.provider().to_owned(),
-                by: by.clone(),
-                near: did_you_mean(reference.provider(), providers.keys().map(String::as_str)),
-                providers: providers.keys().cloned().collect(),
-                files: self.config.files.clone(),
-            })
     }
 
     /// The label that is in force, if any.
@@ -179,7 +186,8 @@ impl Models {
         &self,
         request: &ChoiceRequest<'_>,
         reference: &ModelRef,
-        listed: Option<&ModelSettings>,
+        listed: Option<&OfferedModel>,
+        warnings: &mut Vec<ChoiceWarning>,
     ) -> Result<Option<String>, ChooseError> {
         let (label, by) = match (request.reasoning, &self.config.reasoning) {
             (Some(label), _) => (label, ChosenBy::CommandLine("--reasoning")),
@@ -193,14 +201,27 @@ impl Models {
                 near: did_you_mean(label, REASONING.iter().copied()),
             });
         }
-        match listed.and_then(|model| model.reasoning.as_ref()) {
+        let Some(listed) = listed else {
+            return Ok(Some(label.to_owned()));
+        };
+        if listed.reasoning_control == Some(ReasoningControl::None) {
+            if label != "off" {
+                warnings.push(ChoiceWarning::NoReasoning {
+                    model: reference.clone(),
+                    label: label.to_owned(),
+                    by,
+                });
+            }
+            return Ok(None);
+        }
+        match &listed.reasoning {
             Some(known) if !known.iter().any(|known| known == label) => {
                 Err(ChooseError::Reasoning {
                     model: reference.clone(),
                     label: label.to_owned(),
                     by,
-                    known: known.value.clone(),
-                    listed: Box::new(known.source.clone()),
+                    known: known.clone(),
+                    listed: Box::new(listed.reasoning_source.clone()),
                 })
             }
             _ => Ok(Some(label.to_owned())),
@@ -209,16 +230,17 @@ impl Models {
 
     /// What the provider's models share, made on first use.
     fn open(&self, provider: &Provider) -> Result<Opened, ChooseError> {
+        let place = (provider.name.clone(), provider.base_url.as_deref().cloned());
         // Held while the protocol is made, so that two choices at once make one.
         let mut opened = self.opened.lock();
-        if let Some(open) = opened.get(&provider.name) {
+        if let Some(open) = opened.get(&place) {
             return Ok(open.clone());
         }
         let open = Opened {
             protocol: self.make(provider)?,
             governor: Arc::default(),
         };
-        opened.insert(provider.name.clone(), open.clone());
+        opened.insert(place, open.clone());
         Ok(open)
     }
 
@@ -248,48 +270,8 @@ impl Models {
     }
 }
 
-/// The model as far as its own settings go.
-fn model(reference: ModelRef, listed: Option<&ModelSettings>) -> Model {
-    let model = Model::new(reference);
-    match listed {
-        Some(listed) => Model {
-            wire_model: match &listed.id {
-                Some(id) => id.value.clone(),
-                None => model.wire_model,
-            },
-            context_window: listed.context_window.as_deref().copied(),
-            max_output: listed.max_output.as_deref().copied(),
-            price: listed.price,
-            reasoning_control: listed
-                .reasoning_control
-                .as_ref()
-                .and_then(|control| ReasoningControl::parse(control)),
-            attachments: listed
-                .attachments
-                .as_deref()
-                .copied()
-                .unwrap_or(model.attachments),
-            forced_tool: listed
-                .forced_tool
-                .as_ref()
-                .and_then(|forced| ForcedTool::parse(forced))
-                .unwrap_or(model.forced_tool),
-            ..model
-        },
-        None => Model {
-            context_window: Some(UNLISTED_CONTEXT_WINDOW),
-            max_output: Some(UNLISTED_MAX_OUTPUT),
-            ..model
-        },
-    }
-}
-
 fn unlisted(reference: &ModelRef, provider: &Provider) -> ChoiceWarning {
-    let aliases = provider.models.keys().map(String::as_str);
-    let near: Vec<_> = nearest(reference.alias(), aliases)
-        .into_iter()
-        .map(|alias| format!("{}:{alias}", provider.name))
-        .collect();
+    let near = find::near(reference.alias(), &offered::references(provider));
     ChoiceWarning::Unlisted {
         model: reference.clone(),
         near: meant(&near),

@@ -8,6 +8,7 @@ use panto_host::credentials::{CredentialStore, KeyText};
 use panto_host::dirs::VARIABLES;
 use panto_host::models::{UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
 use panto_host::{Config, Dirs, Environment, LoadConfig};
+use pantograph_providers::catalog;
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")
@@ -16,6 +17,7 @@ fn page() -> PathBuf {
 /// The page with the parts between its markers written anew.
 fn regenerated(text: &str) -> String {
     let text = replace_part(text, "settings", &settings());
+    let text = replace_part(&text, "catalog", &catalog());
     replace_part(&text, "variables", &variables())
 }
 
@@ -58,6 +60,35 @@ fn row(setting: &Setting) -> String {
         setting.example,
         setting.doc
     )
+}
+
+fn catalog() -> String {
+    let mut page = String::from(
+        "| provider | protocol | place | server | key | default model |\n|---|---|---|---|---|---|\n",
+    );
+    let quoted = |text: &str| format!("`{text}`");
+    let or_none = |text: Option<&str>| text.map_or("none".to_owned(), quoted);
+    for provider in catalog::providers() {
+        let keys: Vec<_> = provider
+            .key_variables
+            .iter()
+            .map(|key| quoted(key))
+            .collect();
+        page += &format!(
+            "| `{}` | `{}` | `{}` | {} | {} | {} |\n",
+            provider.name,
+            provider.protocol,
+            provider.base_url,
+            or_none(provider.server),
+            if keys.is_empty() {
+                "none".to_owned()
+            } else {
+                keys.join(", ")
+            },
+            or_none(provider.default_model),
+        );
+    }
+    page
 }
 
 fn variables() -> String {

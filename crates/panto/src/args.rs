@@ -35,6 +35,8 @@ Examples:
   panto -p --continue < question.txt
   panto -p \"list the todos\" --output json | jq -r .text
   panto login anthropic
+  panto -p \"hello\" --base-url http://127.0.0.1:8080/v1 --model qwen3
+  panto models opus
   panto sessions
   panto demo
 
@@ -61,9 +63,19 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "", help_heading = HEADING)]
     pub(crate) print: Option<String>,
 
-    /// Ask this model, written `provider:alias`
-    #[arg(long, value_name = "PROVIDER:ALIAS", help_heading = HEADING)]
+    /// Ask this model: `provider:alias`, or a part of it that only one model has
+    ///
+    /// Without it, and without `model` in a configuration file, the first provider that has a key
+    /// answers. `panto models` lists what there is.
+    #[arg(long, value_name = "MODEL", help_heading = HEADING)]
     pub(crate) model: Option<String>,
+
+    /// Reach the model of `--model` at this URL
+    ///
+    /// A model without a provider is then asked as servers on one's own machine are: over Chat
+    /// Completions, without a key.
+    #[arg(long, value_name = "URL", help_heading = HEADING)]
+    pub(crate) base_url: Option<String>,
 
     /// Reason so much: off, minimal, low, medium, high, xhigh or max
     #[arg(long, value_name = "LABEL", value_parser = REASONING.to_vec(), hide_possible_values = true, help_heading = HEADING)]
@@ -98,6 +110,7 @@ impl RunArgs {
         let given = [
             (self.print.is_some(), "--print"),
             (self.model.is_some(), "--model"),
+            (self.base_url.is_some(), "--base-url"),
             (self.reasoning.is_some(), "--reasoning"),
             (self.system.is_some(), "--system"),
             (self.continue_latest, "--continue"),
@@ -145,6 +158,8 @@ pub(crate) enum Command {
     Login(LoginArgs),
     /// Remove a provider's stored key
     Logout(LogoutArgs),
+    /// List the models that can be asked
+    Models(ModelsArgs),
     /// List the sessions of the directory, latest first
     Sessions(SessionsArgs),
     /// Show, export or repair one session
@@ -178,6 +193,18 @@ pub(crate) struct LoginArgs {
 pub(crate) struct LogoutArgs {
     /// The provider's name
     pub(crate) provider: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// List only models with all of these words in their reference or name
+    pub(crate) query: Vec<String>,
+    /// List the models of providers without a key too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print a JSON array of all models
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use panto_host::credentials::{KeyError, StoreError};
 use panto_host::headless::{RunError, sanitize};
+use panto_host::models::ChooseError;
 use pantograph::session::SessionError;
 use pantograph::{ErrorClass, ProviderError, SessionId, TurnError, with_causes};
 
@@ -132,6 +133,18 @@ impl Failure {
 /// The harmless form of a text whose first line has its place already; the others are indented.
 pub(crate) fn indented(text: &str) -> String {
     sanitize(text).trim_end().replace('\n', "\n    ")
+}
+
+impl From<ChooseError> for Failure {
+    /// No model could be chosen.
+    fn from(error: ChooseError) -> Self {
+        let hint = error.hint();
+        let failure = Self::config(error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
 }
 
 impl From<SessionError> for Failure {

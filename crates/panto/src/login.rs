@@ -1,20 +1,20 @@
 //! `panto login` and `panto logout`: the keys in the credential file.
 
 mod entry;
-mod known;
 mod silent;
 
-use std::env;
 use std::sync::Arc;
 
+use panto_host::config::Provider;
 use panto_host::credentials::{
-    CredentialStore, KeyNeed, KeyProblem, KeyRequest, KeySource, KeySources, KeyText, Removed,
-    Stored,
+    CredentialStore, KeyProblem, KeySource, KeySources, KeyText, Removed, Stored,
 };
-use panto_host::{Config, did_you_mean};
+use panto_host::{Config, did_you_mean, models};
+use pantograph_providers::catalog;
 
 use crate::args::{CommonArgs, LoginArgs, LogoutArgs};
 use crate::failure::{Exit, Failure};
+use crate::keys::Keys;
 use crate::place::{Place, Workers, wait_for};
 use crate::signals::Signals;
 use crate::streams;
@@ -60,8 +60,9 @@ pub(crate) fn logout(args: &LogoutArgs, common: &CommonArgs) -> Result<(), Failu
 struct Desk<'a> {
     provider: &'a str,
     store: CredentialStore,
-    /// Nothing, if the configuration is broken: a key can be stored and forgotten all the same.
-    config: Option<Arc<Config>>,
+    keys: Keys,
+    /// Empty, if it is broken: a key can be stored and forgotten all the same.
+    config: Arc<Config>,
 }
 
 impl<'a> Desk<'a> {
@@ -74,13 +75,15 @@ impl<'a> Desk<'a> {
         }
         let place = Place::find(common)?;
         let store = CredentialStore::new(&place.dirs).map_err(Failure::config)?;
-        let config = place.load_config(common);
+        let config = place.load_config(common).unwrap_or_else(|failure| {
+            streams::warn(failure.to_line());
+            Arc::default()
+        });
         Ok(Self {
             provider,
             store,
-            config: config
-                .map_err(|failure| streams::warn(failure.to_line()))
-                .ok(),
+            keys: Keys::new(&place, &config),
+            config,
         })
     }
 
@@ -100,13 +103,12 @@ impl<'a> Desk<'a> {
 
     /// Every provider that is built in or configured.
     fn names(&self) -> impl Iterator<Item = &str> {
-        let built_in = known::KNOWN.iter().map(|known| known.name);
+        let built_in = catalog::providers().iter().map(|known| known.name);
         built_in.chain(self.configured())
     }
 
     fn configured(&self) -> impl Iterator<Item = &str> {
-        let providers = self.config.iter().flat_map(|config| &config.providers);
-        providers.map(|(name, _)| name.as_str())
+        self.config.providers.keys().map(String::as_str)
     }
 
     fn warn_if_unknown(&self) {
@@ -121,16 +123,15 @@ impl<'a> Desk<'a> {
 
     /// What a person is asked.
     fn question(&self) -> String {
-        let own_place = self
-            .config
-            .as_ref()
-            .and_then(|config| config.providers.get(self.provider))
-            .is_some_and(|settings| settings.base_url.is_some());
-        match known::of(self.provider) {
-            Some(known) if !own_place => {
-                format!("Key for {} ({}): ", self.provider, known.key_page)
-            }
-            _ => format!("Key for {}: ", self.provider),
+        let provider = self.in_force();
+        // Elsewhere than at home a key of another kind may be wanted.
+        let page = match provider.takes_key() {
+            true => provider.catalog().and_then(|known| known.key_page),
+            false => None,
+        };
+        match page {
+            Some(page) => format!("Key for {} ({page}): ", self.provider),
+            None => format!("Key for {}: ", self.provider),
         }
     }
 
@@ -177,17 +178,13 @@ impl<'a> Desk<'a> {
 
     /// Where a request would take its key from.
     fn sources(&self) -> KeySources {
-        let config = self.config.as_ref();
-        let settings = config.and_then(|config| config.providers.get(self.provider));
-        KeySources::new(&KeyRequest {
-            provider: self.provider,
-            settings,
-            well_known: known::of(self.provider).map_or(&[], |known| known.variables),
-            need: KeyNeed::of(settings),
-            store: Some(&self.store),
-            config_file: None,
-            lookup: &|name| env::var_os(name),
-        })
+        self.keys.sources(&self.in_force())
+    }
+
+    /// The provider as it would be asked.
+    fn in_force(&self) -> Provider {
+        let provider = models::provider(&self.config, self.provider);
+        provider.unwrap_or_else(|| Provider::blank(self.provider))
     }
 }
 

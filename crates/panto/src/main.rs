@@ -4,8 +4,10 @@ mod args;
 mod completions;
 mod demo;
 mod failure;
+mod keys;
 mod log;
 mod login;
+mod models;
 mod panics;
 mod place;
 mod prompt;
@@ -49,6 +51,7 @@ fn answer(request: Request) -> Exit {
         // Reports by itself: what it says depends on the output format.
         Request::Run(run, common) => return run::run(run, &common),
         Request::Command(Command::Demo(demo), common) => return demo::run(&demo, &common),
+        Request::Command(Command::Models(list), common) => models::list(&list, &common),
         Request::Command(Command::Sessions(list), common) => sessions::list(&list, &common),
         Request::Command(Command::Session(command), common) => session::run(command, &common),
         Request::Command(Command::Login(args), common) => {

@@ -53,7 +53,11 @@ pub(crate) fn built_in(credentials: CredentialsOf) -> ProtocolRegistry {
     http.register(
         "openai-chat",
         OpenAiChat::BASE_URL,
-        |_| OpenAiChatFlags::default(),
+        |provider| {
+            let server = provider.server.as_deref();
+            let flags = server.and_then(|server| OpenAiChatFlags::of_server(server));
+            flags.unwrap_or_default()
+        },
         OpenAiChat::new,
     );
     http.register(

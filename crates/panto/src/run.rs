@@ -5,15 +5,16 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use panto_host::credentials::KeySource;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
 use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
-use pantograph_providers::NoKey;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure, WayOn};
+use crate::keys::Keys;
 use crate::place::{Place, Workers, wait_for};
 use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::protocols;
@@ -51,6 +52,15 @@ impl Ended {
         }
     }
 
+    /// The same; if the provider refused its key, people hear where that is from.
+    fn with_key_of(mut self, source: Option<KeySource>) -> Self {
+        if let (Exit::CredentialsRefused, Some(source)) = (self.exit, source) {
+            let hint = format!("the key is from {source}");
+            self.failure = self.failure.map(|failure| failure.with_hint(hint));
+        }
+        self
+    }
+
     /// A signal came before the run had a session.
     fn interrupted(exit: Exit) -> Self {
         Self {
@@ -78,16 +88,17 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
-    let models = Models::new(
-        Arc::clone(&config),
-        protocols::built_in(Box::new(|_| Arc::new(NoKey))),
-    );
-    let chosen = models
-        .choose(&ChoiceRequest {
-            model: args.model.as_deref(),
-            reasoning: args.reasoning.as_deref(),
-        })
-        .map_err(Failure::config)?;
+    let keys = Keys::new(&place, &config);
+    let protocols = protocols::built_in(keys.credentials());
+    let models = Models::new(Arc::clone(&config), protocols).with_keys(keys.clone());
+    let chosen = models.choose(&ChoiceRequest {
+        model: args.model.as_deref(),
+        reasoning: args.reasoning.as_deref(),
+        base_url: args.base_url.as_deref(),
+    })?;
+    for note in &chosen.notes {
+        streams::note(note);
+    }
     for warning in &chosen.warnings {
         streams::warn(warning);
     }
@@ -105,13 +116,20 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     };
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let prompt = tokio::select! {
-            prompt = source.read() => prompt.and_then(|prompt| to_ask(prompt, &args)).map(Some),
+        let question = async {
+            // First: a person without a key need not write a prompt.
+            let key = keys.prepare(&chosen.provider.name).await?;
+            Ok((key, to_ask(source.read().await?, &args)?))
+        };
+        let question = tokio::select! {
+            question = question => question.map(Some),
             _ = signals.first() => Ok(None),
         };
-        let ended = match prompt {
-            Ok(Some(ask)) => match open_agent(builder, &args, &place).await {
-                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
+        let ended = match question {
+            Ok(Some((key, ask))) => match open_agent(builder, &args, &place).await {
+                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output)
+                    .await
+                    .with_key_of(key),
                 Err(failure) => Ended::early(failure),
             },
             Ok(None) => Ended::interrupted(signals.first().await),

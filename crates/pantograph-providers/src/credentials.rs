@@ -83,6 +83,13 @@ impl CredentialsError {
     }
 }
 
+impl CredentialsError {
+    /// The source, in words for people.
+    pub fn from_source(&self) -> &str {
+        &self.from
+    }
+}
+
 impl From<CredentialsError> for ProviderError {
     fn from(error: CredentialsError) -> Self {
         ProviderError::new(ErrorClass::Authentication, error.to_string())

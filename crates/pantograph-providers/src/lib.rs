@@ -28,6 +28,7 @@
 mod anthropic;
 mod attachment;
 mod call_ids;
+pub mod catalog;
 mod credentials;
 mod endpoint;
 mod failure;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pantograph::{Price, RetryPolicy, StreamLimits};
+use pantograph_providers::catalog::{self, CatalogProvider};
 
 use super::sourced::{Source, Sourced};
 
@@ -17,10 +18,13 @@ pub struct Provider {
     pub name: String,
     /// Where the highest layer that mentions it does so.
     pub source: Source,
-    /// The wire format; required once the provider is used.
+    /// The wire format; without it the catalog's, or `openai-chat` at a `base_url`.
     pub protocol: Option<Sourced<String>>,
     /// Where it is reached.
     pub base_url: Option<Sourced<String>>,
+    /// Which server's deviations hold for `openai-chat`; one of
+    /// [`OpenAiChatFlags::SERVERS`](pantograph_providers::OpenAiChatFlags::SERVERS).
+    pub server: Option<Sourced<String>>,
     /// The environment variable that holds its key.
     pub api_key_env: Option<Sourced<String>>,
     /// The command that prints its key, and the command's arguments.
@@ -53,6 +57,7 @@ impl fmt::Debug for Provider {
             .field("source", &self.source)
             .field("protocol", &self.protocol)
             .field("base_url", &url)
+            .field("server", &self.server)
             .field("api_key_env", &self.api_key_env)
             .field("api_key_command", &command.map(Vec::len))
             .field("headers", &self.headers)
@@ -68,6 +73,61 @@ impl fmt::Debug for Provider {
 }
 
 impl Provider {
+    /// A provider of which nothing is set.
+    pub fn blank(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: Source::Default,
+            protocol: None,
+            base_url: None,
+            server: None,
+            api_key_env: None,
+            api_key_command: None,
+            headers: Headers::default(),
+            flags: Flags::default(),
+            connect_timeout: None,
+            idle_timeout: None,
+            request_timeout: None,
+            max_retries: None,
+            script: None,
+            models: BTreeMap::new(),
+        }
+    }
+
+    /// What panto knows about the provider of this name by itself.
+    pub fn catalog(&self) -> Option<&'static CatalogProvider> {
+        catalog::provider(&self.name)
+    }
+
+    /// The environment variables in which its key is looked for, the first that is set wins: the
+    /// configuration's, else, unless a command prints the key, the well-known ones.
+    pub fn key_variables(&self) -> Vec<&str> {
+        match (&self.api_key_env, &self.api_key_command) {
+            (Some(variable), _) => vec![variable.as_str()],
+            (None, Some(_)) => Vec::new(),
+            (None, None) => {
+                let known = self.catalog().map(|known| known.key_variables);
+                known.unwrap_or_default().to_vec()
+            }
+        }
+    }
+
+    /// Whether it is not worth asking without a key: a source of one is configured, or it is known
+    /// to want one where it is at home; a place of the person's own need not. Not if the
+    /// configuration sends one as a header.
+    pub fn takes_key(&self) -> bool {
+        const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
+        let is_key_header =
+            |name: &String| KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        let has_source = self.api_key_command.is_some() || self.api_key_env.is_some();
+        let is_at_home = |known: &CatalogProvider| {
+            let set = self.base_url.as_deref();
+            set.is_none_or(|url| url == known.base_url) && !known.key_variables.is_empty()
+        };
+        (has_source || self.catalog().is_some_and(is_at_home))
+            && !self.headers.0.keys().any(is_key_header)
+    }
+
     /// The limits on one attempt, with the core's defaults for what is not set.
     pub fn limits(&self) -> StreamLimits {
         let default = StreamLimits::default();
@@ -120,7 +180,7 @@ pub struct ModelSettings {
     pub max_output: Option<Sourced<u64>>,
     /// The reasoning labels that it knows; without the list any is passed on.
     pub reasoning: Option<Sourced<Vec<String>>>,
-    /// How it takes a label: `effort` or `budget`.
+    /// How it takes a label: `effort`, `budget` or `none`.
     pub reasoning_control: Option<Sourced<String>>,
     /// Whether it takes attachments.
     pub attachments: Option<Sourced<bool>>,

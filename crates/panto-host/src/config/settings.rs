@@ -3,6 +3,8 @@
 //! Files are checked against this table, and the reference in `docs/configuration.md` is
 //! generated from it.
 
+use pantograph_providers::OpenAiChatFlags;
+
 mod flags;
 
 /// The reasoning labels, from none to most.
@@ -68,7 +70,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "model",
         kind: Kind::Text,
-        default: "none",
+        default: "by the keys that there are",
         example: r#""local:big""#,
         doc: "The model that answers, as `provider:alias`. `--model` wins over it.",
     },
@@ -82,21 +84,29 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "providers.*.protocol",
         kind: Kind::Text,
-        default: "none; required",
-        example: r#""scripted""#,
+        default: "the catalog's, else `\"openai-chat\"` at a `base_url`",
+        example: r#""openai-chat""#,
         doc: "The wire format: built in, or one that an extension registers.",
     },
     Setting {
         key: "providers.*.base_url",
         kind: Kind::Url,
-        default: "the protocol's",
+        default: "the catalog's, else the protocol's",
         example: r#""http://127.0.0.1:8080/v1""#,
         doc: "Where the provider is reached. A key comes from `api_key_env` or `api_key_command`.",
     },
     Setting {
+        key: "providers.*.server",
+        kind: Kind::OneOf(OpenAiChatFlags::SERVERS),
+        default: "the catalog's, else none",
+        example: r#""vllm""#,
+        doc: "Which server's deviations hold for `openai-chat`; what speaks like one of these \
+              takes its name.",
+    },
+    Setting {
         key: "providers.*.api_key_env",
         kind: Kind::Text,
-        default: "none",
+        default: "the catalog's",
         example: r#""LOCAL_KEY""#,
         doc: "The environment variable that holds the provider's key. A later layer's \
               `api_key_command` replaces it.",
@@ -161,7 +171,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "providers.*.models.*.context_window",
         kind: Kind::Tokens,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "131072",
         doc: "Tokens that a request and its answer may hold together. Without it no compaction \
               starts by itself.",
@@ -169,64 +179,65 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "providers.*.models.*.max_output",
         kind: Kind::Tokens,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "16384",
         doc: "Tokens that an answer may have.",
     },
     Setting {
         key: "providers.*.models.*.reasoning",
         kind: Kind::SomeOf(REASONING),
-        default: "any label is passed on",
+        default: "the catalog's, else any label is passed on",
         example: r#"["off", "low", "high"]"#,
         doc: "The labels that the model knows; others are refused.",
     },
     Setting {
         key: "providers.*.models.*.reasoning_control",
         kind: Kind::OneOf(&["effort", "budget", "none"]),
-        default: "as the protocol's newest models",
+        default: "the catalog's, else as the protocol's newest models",
         example: r#""budget""#,
-        doc: "Whether the model takes a reasoning label as a word, as a number of tokens, or not at \
-              all.",
+        doc: "Whether the model takes a reasoning label as a word, as a number of tokens, or not \
+              at all.",
     },
     Setting {
         key: "providers.*.models.*.attachments",
         kind: Kind::Flag,
-        default: "`true`",
+        default: "the catalog's, else `true`",
         example: "false",
-        doc: "Whether the model takes attachments. No effect yet.",
+        doc: "Whether the model takes attachments. If not, it gets a line of text for each.",
     },
     Setting {
         key: "providers.*.models.*.forced_tool",
         kind: Kind::OneOf(&["yes", "no", "without_thinking"]),
-        default: "`\"without_thinking\"`",
+        default: "the catalog's, else `\"without_thinking\"`",
         example: r#""yes""#,
-        doc: "Whether the model can be made to call a tool. No effect yet.",
+        doc: "Whether the model can be made to call a tool: always, never, or only while it does \
+              not think, which is turned off for such an answer.",
     },
     Setting {
         key: "providers.*.models.*.price.input",
         kind: Kind::Dollars,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "0.5",
         doc: "US dollars a million input tokens.",
     },
     Setting {
         key: "providers.*.models.*.price.output",
         kind: Kind::Dollars,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "1.5",
         doc: "US dollars a million output tokens.",
     },
     Setting {
         key: "providers.*.models.*.price.cache_read",
         kind: Kind::Dollars,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "0.05",
         doc: "US dollars a million tokens read from the provider's cache.",
     },
     Setting {
         key: "providers.*.models.*.price.cache_write",
         kind: Kind::Dollars,
-        default: "unknown",
+        default: "the catalog's, else unknown",
         example: "0.6",
         doc: "US dollars a million tokens written to the provider's cache.",
     },

@@ -51,6 +51,7 @@ fn provider(name: String, mut table: Table) -> Provider {
         name,
         protocol: table.take("protocol", text),
         base_url: table.take("base_url", text),
+        server: table.take("server", text),
         api_key_env: table.take("api_key_env", text),
         api_key_command: table.take("api_key_command", texts),
         headers: Headers(headers.collect()),

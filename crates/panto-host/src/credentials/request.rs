@@ -46,12 +46,11 @@ pub enum KeyNeed {
 }
 
 impl KeyNeed {
-    /// The need of a provider by its settings: one that is reached at an address of the person's
-    /// own need not want a key.
-    pub fn of(settings: Option<&Provider>) -> Self {
-        match settings.and_then(|settings| settings.base_url.as_ref()) {
-            Some(_) => KeyNeed::Optional,
-            None => KeyNeed::Required,
+    /// The need of a provider, see [`Provider::takes_key`].
+    pub fn of(provider: &Provider) -> Self {
+        match provider.takes_key() {
+            true => KeyNeed::Required,
+            false => KeyNeed::Optional,
         }
     }
 }

@@ -76,7 +76,11 @@ impl Home {
             provider: "p",
             settings: self.settings.as_ref(),
             well_known: &["A", "B"],
-            need: KeyNeed::of(self.settings.as_ref()),
+            // As in force: only a place of its own takes requests without a key.
+            need: match self.settings.as_ref().and_then(|set| set.base_url.as_ref()) {
+                Some(_) => KeyNeed::Optional,
+                None => KeyNeed::Required,
+            },
             store: Some(&self.store()),
             config_file: Some(Path::new("/home/ada/.config/panto/config.toml")),
             lookup: &|name| {

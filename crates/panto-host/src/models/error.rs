@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pantograph::ModelRef;
+use pantograph_providers::{InvalidBaseUrl, catalog};
 
 use super::{ProtocolError, UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
 use crate::config::{REASONING, Source, key_path, listed, shown, some};
@@ -13,30 +14,62 @@ use crate::nearest::did_you_mean;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChooseError {
-    /// Neither the command line nor any layer names a model.
-    #[error("no model is set; {}", no_model(.user_file.as_ref(), .models))]
+    /// Neither the command line nor any layer names a model, and there is no key to choose by.
+    #[error(
+        "no model is set, and there is no key to choose one by: {}",
+        looked(.variables, .key_file.as_ref())
+    )]
     NoModel {
         /// The file of the user's layer, where a model could be set.
         user_file: Option<PathBuf>,
         /// The models that the configuration lists.
         models: Vec<String>,
+        /// The environment variables that were looked at.
+        variables: Vec<String>,
+        /// The file that was looked at for a key.
+        key_file: Option<PathBuf>,
     },
-    /// The text is no model reference.
+    /// The text names no model of a provider that can be asked.
     #[error(
-        "`{}` (from {by}) is not a model; write it as `provider:alias`{}",
+        "`{}` (from {by}) is not a model of a provider that is configured or has a key; \
+         write it as `provider:alias`{}",
         shown(.text),
-        .suggestion.as_ref().map(|model| format!(", here `{model}`")).unwrap_or_default()
+        such_as(.near)
     )]
     BadReference {
         /// What was written.
         text: String,
         /// Where.
         by: ChosenBy,
-        /// The model that exactly one provider lists under that alias.
-        suggestion: Option<ModelRef>,
+        /// What was probably meant.
+        near: Vec<String>,
     },
-    /// No layer has the provider.
-    #[error("unknown provider `{name}` (from {by}); {}{near}", known(.providers, .files))]
+    /// The text may mean one of several models.
+    #[error(
+        "`{}` (from {by}) may be any of {}; write more of the name{}",
+        shown(.text),
+        some(.models),
+        exactly(.text)
+    )]
+    Ambiguous {
+        /// What was written.
+        text: String,
+        /// Where.
+        by: ChosenBy,
+        /// What it may mean.
+        models: Vec<String>,
+    },
+    /// A place is given, and no model.
+    #[error("`--base-url` says where a model is reached, and needs `--model NAME` to say which")]
+    BaseUrlAlone,
+    /// What `--base-url` gives is no place that a model can be reached at.
+    #[error("`--base-url` cannot be used")]
+    BaseUrl(#[source] InvalidBaseUrl),
+    /// Neither the catalog nor any layer has the provider.
+    #[error(
+        "unknown provider `{name}` (from {by}); {}{near}",
+        known(.configured, .files)
+    )]
     UnknownProvider {
         /// The provider.
         name: String,
@@ -44,14 +77,15 @@ pub enum ChooseError {
         by: ChosenBy,
         /// What was probably meant: empty, or a clause.
         near: String,
-        /// The providers that there are.
-        providers: Vec<String>,
+        /// The providers of the configuration.
+        configured: Vec<String>,
         /// The files that were read.
         files: Vec<PathBuf>,
     },
     /// The provider does not say how it is reached.
     #[error(
-        "provider `{provider}` ({set_at}) has no `protocol`; set it to one of {}",
+        "provider `{provider}` ({set_at}) has neither a `base_url` nor a `protocol`; set the first, \
+         or the second to one of {}",
         listed(.known)
     )]
     NoProtocol {
@@ -131,7 +165,7 @@ pub enum ChooseError {
 pub enum ChoiceWarning {
     /// The provider is known, but does not list the model.
     #[error(
-        "no configuration lists the model `{model}`; taken with a context window of \
+        "neither the catalog nor a configuration lists the model `{model}`; taken with a context window of \
          {UNLISTED_CONTEXT_WINDOW} tokens and answers of at most {UNLISTED_MAX_OUTPUT}; \
          to set its limits, add `[{}]`{near}",
         table(.model)
@@ -141,6 +175,43 @@ pub enum ChoiceWarning {
         model: ModelRef,
         /// What was probably meant: empty, or a clause.
         near: String,
+    },
+    /// The model cannot be told how much to think.
+    #[error("the model `{model}` takes no reasoning label; `{label}` (from {by}) is left out")]
+    NoReasoning {
+        /// The model.
+        model: ModelRef,
+        /// The label.
+        label: String,
+        /// Where it was named.
+        by: ChosenBy,
+    },
+}
+
+/// What panto chose by itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChoiceNote {
+    /// Nobody named a model: the first provider with a key answers.
+    #[error(
+        "using {model} (key from {key_source}; choose another with `--model` or `model` in {})",
+        config_file(.user_file.as_ref())
+    )]
+    ByKey {
+        /// The model.
+        model: ModelRef,
+        /// Where its key is from.
+        key_source: String,
+        /// The file of the user's layer.
+        user_file: Option<PathBuf>,
+    },
+    /// A part of a name was enough.
+    #[error("`{}` is {model}", shown(.text))]
+    ReadAs {
+        /// What was written.
+        text: String,
+        /// The model.
+        model: ModelRef,
     },
 }
 
@@ -162,35 +233,82 @@ impl fmt::Display for ChosenBy {
     }
 }
 
-fn no_model(user_file: Option<&PathBuf>, models: &[String]) -> String {
-    let file = match user_file {
-        Some(file) => format!("`{}`", file.display()),
-        None => "a file that you give with `--config`".to_owned(),
-    };
-    let configured = match models {
-        [] => "no model is configured yet".to_owned(),
-        models => format!("configured: {}", some(models)),
-    };
-    let begin = match models {
-        [] => {
-            "; it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"
+impl ChooseError {
+    /// What to do about it, if the message does not say so.
+    pub fn hint(&self) -> Option<String> {
+        let ChooseError::NoModel {
+            user_file, models, ..
+        } = self
+        else {
+            return None;
+        };
+        let file = config_file(user_file.as_ref());
+        if !models.is_empty() {
+            return Some(format!(
+                "name a model with `--model`, or with `model = \"…\"` in {file}; configured: {}",
+                some(models)
+            ));
         }
-        _ => "",
-    };
-    format!(
-        "name one with `--model provider:alias`, or write `model = \"provider:alias\"` into \
-         {file} ({configured}){begin}"
-    )
+        let first = catalog::providers().first()?;
+        let variable = first.key_variables.first()?;
+        Some(format!(
+            "set a key, such as with `export {variable}=…` ({} has them) or `panto login {}`; a \
+             server on this machine needs none: `--base-url http://127.0.0.1:8080/v1 --model NAME`; \
+             `panto models --all` lists what there is, and `panto demo` needs nothing",
+            first.key_page.unwrap_or_default(),
+            first.name
+        ))
+    }
 }
 
-fn known(providers: &[String], files: &[PathBuf]) -> String {
+fn config_file(user_file: Option<&PathBuf>) -> String {
+    match user_file {
+        Some(file) => format!("`{}`", file.display()),
+        None => "a file that you give with `--config`".to_owned(),
+    }
+}
+
+fn looked(variables: &[String], key_file: Option<&PathBuf>) -> String {
+    let variables = variables.join(", ");
+    match key_file {
+        Some(file) => format!(
+            "none of {variables} is set, and `{}` has none",
+            file.display()
+        ),
+        None => format!("none of {variables} is set"),
+    }
+}
+
+fn such_as(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!(", such as {}", some(near)),
+    }
+}
+
+/// How a model of exactly that name is asked, if the text has the form of one.
+fn exactly(text: &str) -> String {
+    match ModelRef::parse(text) {
+        Ok(model) => format!(
+            ", or list one of exactly this name under `[{}]`",
+            table(&model)
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+fn known(configured: &[String], files: &[PathBuf]) -> String {
+    let built_in = listed(catalog::providers().iter().map(|known| known.name));
     let read = match files {
         [] => "no configuration file was found".to_owned(),
         files => format!("read {}", listed(files.iter().map(|file| file.display()))),
     };
-    match providers {
-        [] => format!("no provider is configured ({read}); add one under `[providers]`"),
-        providers => format!("configured: {} ({read})", some(providers)),
+    match configured {
+        [] => format!("there are {built_in}; others are added under `[providers]` ({read})"),
+        configured => format!(
+            "there are {built_in}; configured: {} ({read})",
+            some(configured)
+        ),
     }
 }
 

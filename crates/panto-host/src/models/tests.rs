@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
+use pantograph::{ForcedTool, ProviderError};
+use pantograph_providers::catalog;
 
 use super::*;
 use crate::config::LoadConfig;
@@ -83,7 +84,15 @@ fn loaded(base: &Path, explicit: Option<std::path::PathBuf>) -> Models {
     })
     .unwrap();
     let mut registry = ProtocolRegistry::default();
-    registry.register("silent", |_| Ok(Arc::new(Silent)));
+    for name in [
+        "silent",
+        "anthropic-messages",
+        "openai-responses",
+        "openai-chat",
+        "google-generate",
+    ] {
+        registry.register(name, |_| Ok(Arc::new(Silent)));
+    }
     registry.register("picky", |_| Err("it has no `script`".into()));
     Models::new(Arc::new(loaded.config), registry)
 }
@@ -93,20 +102,26 @@ fn ask<'a>(model: &'a str, reasoning: &'a str) -> ChoiceRequest<'a> {
     ChoiceRequest {
         model: set(model),
         reasoning: set(reasoning),
+        base_url: None,
     }
 }
 
 /// The error's text with its causes, or what was chosen and the warnings.
-fn told((base, models): &(tempfile::TempDir, Models), model: &str, reasoning: &str) -> String {
-    let told = match models.choose(&ask(model, reasoning)) {
+fn told(models: &(tempfile::TempDir, Models), model: &str, reasoning: &str) -> String {
+    told_of(models, &ask(model, reasoning))
+}
+
+fn told_of((base, models): &(tempfile::TempDir, Models), request: &ChoiceRequest<'_>) -> String {
+    let told = match models.choose(request) {
         Err(error) => pantograph::with_causes(&error),
         Ok(chosen) => {
+            let notes = chosen.notes.iter().map(|note| format!("\n{note}"));
             let warnings = chosen.warnings.iter().map(|warning| format!("\n{warning}"));
             format!(
                 "{} {}{}",
                 chosen.model.reference,
                 chosen.model.reasoning.as_deref().unwrap_or("-"),
-                warnings.collect::<String>()
+                notes.chain(warnings).collect::<String>()
             )
         }
     };
@@ -160,13 +175,13 @@ fn an_unlisted_model_is_taken_with_conservative_limits_and_one_warning() {
     assert_eq!(chosen.model.wire_model, "bug");
     assert_eq!(chosen.model.context_window, Some(UNLISTED_CONTEXT_WINDOW));
     assert_eq!(chosen.model.max_output, Some(UNLISTED_MAX_OUTPUT));
-    insta::assert_snapshot!(told(&models, "local:bug", "max"), @r"
+    insta::assert_snapshot!(told(&models, "local:bug", "max"), @"
     local:bug max
-    no configuration lists the model `local:bug`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models.bug]`; did you mean `local:bag` or `local:big`?
+    neither the catalog nor a configuration lists the model `local:bug`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models.bug]`; did you mean `local:bag` or `local:big`?
     ");
     insta::assert_snapshot!(told(&models, "locale:hf/x:7b", ""), @r#"
     locale:hf/x:7b -
-    no configuration lists the model `locale:hf/x:7b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.locale.models."hf/x:7b"]`
+    neither the catalog nor a configuration lists the model `locale:hf/x:7b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.locale.models."hf/x:7b"]`
     "#);
 }
 
@@ -184,41 +199,303 @@ fn a_model_takes_the_labels_of_its_list_or_any() {
 }
 
 #[test]
-fn no_model_says_where_to_name_one() {
+fn no_model_and_no_key_says_what_was_looked_at() {
     let base = tempfile::tempdir().unwrap();
     let models_of_nothing = loaded(base.path(), None);
     let nothing = (base, models_of_nothing);
-    insta::assert_snapshot!(told(&nothing, "", ""), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `/home/.config/panto/config.toml` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"#);
-    insta::assert_snapshot!(told(&models(""), "", ""), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into `/config.toml` (configured: `local:bag`, `local:big`, `locale:bag`, `locale:only`)"#);
-    let homeless = Models::new(Arc::default(), ProtocolRegistry::default());
-    insta::assert_snapshot!(homeless.choose(&ask("", "")).unwrap_err(), @r#"no model is set; name one with `--model provider:alias`, or write `model = "provider:alias"` into a file that you give with `--config` (no model is configured yet); it also takes a provider (docs/configuration.md shows how), and `panto demo` needs neither"#);
+    insta::assert_snapshot!(told(&nothing, "", ""), @"no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set");
+    let hint = |models: &(tempfile::TempDir, Models)| {
+        let error = models.1.choose(&ask("", "")).unwrap_err();
+        let hint = error.hint().unwrap();
+        hint.replace(&models.0.path().display().to_string(), "")
+    };
+    insta::assert_snapshot!(hint(&nothing), @"set a key, such as with `export ANTHROPIC_API_KEY=…` (https://platform.claude.com/settings/keys has them) or `panto login anthropic`; a server on this machine needs none: `--base-url http://127.0.0.1:8080/v1 --model NAME`; `panto models --all` lists what there is, and `panto demo` needs nothing");
+    insta::assert_snapshot!(hint(&models("")), @r#"name a model with `--model`, or with `model = "…"` in `/config.toml`; configured: `local:bag`, `local:big`, `locale:bag`, `locale:only`"#);
+    struct Nowhere;
+    impl KeyLookup for Nowhere {
+        fn find(&self, _provider: &Provider) -> Option<String> {
+            None
+        }
+
+        fn file(&self) -> Option<std::path::PathBuf> {
+            Some("/keys.json".into())
+        }
+    }
+    let changed = with_file("[providers.openai]\napi_key_env = \"WORK_KEY\"");
+    let changed = (changed.0, changed.1.with_keys(Nowhere));
+    insta::assert_snapshot!(told(&changed, "", ""), @"no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, WORK_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set, and `/keys.json` has none");
+}
+
+/// Models of `text`, with keys for these providers.
+fn with_keys(text: &str, providers: &'static [&'static str]) -> (tempfile::TempDir, Models) {
+    let (base, models) = with_file(text);
+    let models = models.with_keys(move |provider: &Provider| {
+        let variable = provider
+            .key_variables()
+            .first()
+            .map(|name| format!("variable {name}"));
+        variable.filter(|_| providers.contains(&provider.name.as_str()))
+    });
+    (base, models)
 }
 
 #[test]
-fn an_alias_alone_is_refused_with_the_form() {
+fn without_a_model_the_first_provider_with_a_key_answers() {
+    let models = with_keys("", &["openrouter", "google", "mistral"]);
+    insta::assert_snapshot!(told(&models, "", ""), @"
+    google:gemini-3.8-flash -
+    using google:gemini-3.8-flash (key from variable GEMINI_API_KEY; choose another with `--model` or `model` in `/config.toml`)
+    ");
+    let models = with_keys(
+        "[providers.openrouter]\napi_key_env = \"MINE\"",
+        &["openrouter"],
+    );
+    insta::assert_snapshot!(told(&models, "", "high"), @"
+    openrouter:anthropic/claude-sonnet-5.5 high
+    using openrouter:anthropic/claude-sonnet-5.5 (key from variable MINE; choose another with `--model` or `model` in `/config.toml`)
+    ");
+    // A model that is named wins, whoever has a key.
+    let models = with_keys("model = \"openai:gpt-6.1-sol\"", &["anthropic"]);
+    assert_eq!(told(&models, "", ""), "openai:gpt-6.1-sol -");
+}
+
+#[test]
+fn the_catalog_lies_below_the_configuration() {
+    let text = r#"
+[providers.openai]
+headers = { "x-team" = "a" }
+max_retries = 1
+[providers.openai.models."gpt-6.1-sol"]
+max_output = 1000
+price = { output = 1 }
+[providers.openai.models.mine]
+id = "gpt-6.1-terra"
+reasoning = ["low"]
+forced_tool = "no"
+attachments = false
+[providers.xai]
+base_url = "http://127.0.0.1:1/v1"
+protocol = "silent"
+server = "vllm"
+"#;
+    let (_base, models) = with_file(text);
+    let choose = |model| models.choose(&ask(model, "")).unwrap();
+    let sol = choose("openai:gpt-6.1-sol");
+    assert!(sol.warnings.is_empty() && sol.notes.is_empty());
+    assert_eq!(sol.model.max_output, Some(1000));
+    let known = catalog::provider("openai").unwrap();
+    let known_sol = known.model("gpt-6.1-sol").unwrap();
+    assert_eq!(sol.model.context_window, Some(known_sol.context_window));
+    let price = sol.model.price.unwrap();
+    let known_price = known_sol.price.unwrap();
+    assert_eq!((price.input, price.output), (known_price.input, Some(1.0)));
+    assert_eq!(sol.model.retry.max_retries, 1);
+    assert_eq!(sol.model.base_url.as_deref(), Some(known.base_url));
+    assert_eq!(sol.provider.protocol.unwrap().value, "openai-responses");
+    assert_eq!(sol.provider.server.unwrap().value, "openai");
+    let mine = choose("openai:mine").model;
+    assert_eq!(mine.wire_model, "gpt-6.1-terra");
+    assert_eq!(mine.context_window, Some(1_050_000));
+    assert_eq!(
+        (mine.attachments, mine.forced_tool),
+        (false, ForcedTool::No)
+    );
+    let grok = choose("xai:grok-4.7");
+    assert_eq!(
+        grok.model.base_url.as_deref(),
+        Some("http://127.0.0.1:1/v1")
+    );
+    assert_eq!(grok.protocol.name(), "silent");
+    assert_eq!(
+        grok.provider.server.as_deref().map(String::as_str),
+        Some("vllm")
+    );
+    assert_eq!(grok.provider.key_variables(), ["XAI_API_KEY"]);
+}
+
+#[test]
+fn a_place_alone_is_a_provider_that_speaks_openai_chat() {
+    let (_base, models) = with_file("[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"");
+    let chosen = models.choose(&ask("local:qwen", "")).unwrap();
+    assert_eq!(chosen.provider.protocol.unwrap().value, DEFAULT_PROTOCOL);
+    assert_eq!(chosen.model.wire_model, "qwen");
+}
+
+#[test]
+fn a_part_of_a_name_is_enough_if_it_is_of_one_model() {
+    let models = with_keys("", &["anthropic", "openai"]);
+    for (text, model) in [
+        ("anthropic:sonnet-5", "anthropic:claude-sonnet-5"),
+        ("anthropic:haiku-5.5", "anthropic:claude-haiku-5-5"),
+        ("gpt-6.1-sol", "openai:gpt-6.1-sol"),
+        ("opus-5.5", "anthropic:claude-opus-5-5"),
+        // Its provider has no key, but is named.
+        (
+            "openrouter:claude-opus-5.5",
+            "openrouter:anthropic/claude-opus-5.5",
+        ),
+    ] {
+        let chosen = models.1.choose(&ask(text, "")).unwrap();
+        assert_eq!(chosen.model.reference.to_string(), model);
+        assert!(chosen.warnings.is_empty());
+    }
+    insta::assert_snapshot!(told(&models, "anthropic:sonnet-5", ""), @"
+    anthropic:claude-sonnet-5 -
+    `anthropic:sonnet-5` is anthropic:claude-sonnet-5
+    ");
+    insta::assert_snapshot!(told(&models, "anthropic:sonnet", ""), @"`anthropic:sonnet` (from `--model`) may be any of `anthropic:claude-sonnet-4-5`, `anthropic:claude-sonnet-4-6`, `anthropic:claude-sonnet-5`, `anthropic:claude-sonnet-5-5`; write more of the name, or list one of exactly this name under `[providers.anthropic.models.sonnet]`");
+    insta::assert_snapshot!(told(&models, "opus", ""), @"`opus` (from `--model`) may be any of `anthropic:claude-opus-4-5`, `anthropic:claude-opus-4-6`, `anthropic:claude-opus-4-7`, `anthropic:claude-opus-4-8`, `anthropic:claude-opus-5`, `anthropic:claude-opus-5-5`; write more of the name");
+    insta::assert_snapshot!(told(&models, "anthropic:sonet-5", ""), @"
+    anthropic:sonet-5 -
+    neither the catalog nor a configuration lists the model `anthropic:sonet-5`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.anthropic.models.sonet-5]`; did you mean `anthropic:claude-sonnet-5`?
+    ");
+    insta::assert_snapshot!(told(&models, "grok-4.7", ""), @"`grok-4.7` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `xai:grok-4.7`");
+    insta::assert_snapshot!(told(&models, "openrouter:google/gemma-4-31b-it:free", ""), @"openrouter:google/gemma-4-31b-it:free -");
+    insta::assert_snapshot!(told(&models, "google/gemma-4-31b-it:free", ""), @"`google/gemma-4-31b-it:free` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `openrouter:google/gemma-4-31b-it:free`");
+}
+
+#[test]
+fn a_model_that_takes_no_label_gets_none() {
+    let models = with_file("reasoning = \"medium\"");
+    insta::assert_snapshot!(told(&models, "openai:gpt-4.1", ""), @"
+    openai:gpt-4.1 -
+    the model `openai:gpt-4.1` takes no reasoning label; `medium` (from /config.toml:1:1) is left out
+    ");
+    insta::assert_snapshot!(told(&models, "openai:gpt-4.1", "off"), @"openai:gpt-4.1 -");
+    insta::assert_snapshot!(told(&models, "openai:gpt-6.1-sol", "off"), @"model `openai:gpt-6.1-sol` does not take the reasoning label `off` (from `--reasoning`); it takes `low`, `medium`, `high`, `xhigh`, `max` (panto's defaults); choose with `--reasoning`");
+    let told_how = with_file("[providers.openai.models.\"gpt-4.1\"]\nreasoning = [\"low\"]");
+    assert_eq!(
+        told(&told_how, "openai:gpt-4.1", "low"),
+        "openai:gpt-4.1 low"
+    );
+}
+
+#[test]
+fn a_place_on_the_command_line() {
+    let at = |models: &(tempfile::TempDir, Models), model: &str, url: &str| {
+        let request = ChoiceRequest {
+            base_url: Some(url),
+            ..ask(model, "")
+        };
+        let told = told_of(models, &request);
+        match models.1.choose(&request) {
+            Ok(chosen) => format!(
+                "{told}\n{} {} {}",
+                chosen.provider.protocol.as_deref().unwrap(),
+                chosen.model.base_url.unwrap(),
+                chosen.provider.takes_key()
+            ),
+            Err(_) => told,
+        }
+    };
+    let url = "http://127.0.0.1:8080/v1";
+    let nothing = with_file("");
+    insta::assert_snapshot!(at(&nothing, "qwen3:8b", url), @r#"
+    local:qwen3:8b -
+    neither the catalog nor a configuration lists the model `local:qwen3:8b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models."qwen3:8b"]`
+    openai-chat http://127.0.0.1:8080/v1 false
+    "#);
+    assert_eq!(
+        at(&nothing, "local:qwen3:8b", url),
+        at(&nothing, "qwen3:8b", url)
+    );
+    insta::assert_snapshot!(at(&nothing, "anthropic:opus-5", url), @"
+    anthropic:claude-opus-5 -
+    `anthropic:opus-5` is anthropic:claude-opus-5
+    anthropic-messages http://127.0.0.1:8080/v1 true
+    ");
+    insta::assert_snapshot!(at(&nothing, "", url), @"`--base-url` says where a model is reached, and needs `--model NAME` to say which");
+    insta::assert_snapshot!(at(&nothing, "a b", url), @"`a b` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `openrouter:qwen/qwen3.5-35b-a3b`, `openrouter:qwen/qwen3.6-35b-a3b`");
+    for url in ["nonsense", "ftp://host/v1", "http://", "http://me:key@host"] {
+        assert!(at(&nothing, "x", url).starts_with("`--base-url` cannot be used: "));
+    }
+    insta::assert_snapshot!(at(&nothing, "x", "ftp://host/v1"), @"`--base-url` cannot be used: the base URL `ftp://host/v1` must be `http://HOST` or `https://HOST`, perhaps with a path");
+    let own = with_file(
+        "[providers.local]\nprotocol = \"silent\"\napi_key_env = \"K\"\n[providers.local.models.big]\nid = \"b\"",
+    );
+    insta::assert_snapshot!(at(&own, "big", url), @"
+    local:big -
+    silent http://127.0.0.1:8080/v1 true
+    ");
+    // Another place is another server: it has a protocol and a governor of its own.
+    let here = own.1.choose(&ask("local:big", "")).unwrap();
+    let there = ChoiceRequest {
+        base_url: Some(url),
+        ..ask("local:big", "")
+    };
+    let there = own.1.choose(&there).unwrap();
+    assert!(!Arc::ptr_eq(&here.model.governor, &there.model.governor));
+}
+
+#[test]
+fn what_there_is_to_choose_from() {
+    let text = r#"
+[providers.local]
+base_url = "http://127.0.0.1:1"
+[providers.local.models.big]
+context_window = 1000
+[providers.groq]
+headers = { Authorization = "Bearer x" }
+[providers.deepseek.models.mine]
+"#;
+    let (_base, models) = with_keys(text, &["mistral"]);
+    let offered = models.offered();
+    let names: Vec<_> = offered
+        .iter()
+        .map(|provider| provider.name.as_str())
+        .collect();
+    assert_eq!(names[..4], ["local", "anthropic", "openai", "google"]);
+    let of = |name: &str| {
+        offered
+            .iter()
+            .find(|provider| provider.name == name)
+            .unwrap()
+    };
+    assert_eq!(of("local").key, KeyState::NotNeeded);
+    assert_eq!(of("local").title, "local");
+    assert_eq!(of("local").models[0].context_window, Some(1000));
+    assert_eq!(
+        of("mistral").key,
+        KeyState::Found("variable MISTRAL_API_KEY".into())
+    );
+    assert_eq!(of("groq").key, KeyState::NotNeeded);
+    assert_eq!(of("ollama").key, KeyState::NotNeeded);
+    assert_eq!(of("ollama").models, []);
+    assert_eq!(of("deepseek").key, KeyState::Missing);
+    let deepseek: Vec<_> = of("deepseek")
+        .models
+        .iter()
+        .map(|model| model.reference.alias())
+        .collect();
+    assert_eq!(deepseek, ["deepseek-flash", "deepseek-v4-pro", "mine"]);
+    assert!(of("deepseek").is_configured && !of("openai").is_configured);
+}
+
+#[test]
+fn an_alias_alone_is_looked_for_where_it_can_be_asked() {
     let from_file = models("model = \"only\"");
-    insta::assert_snapshot!(told(&from_file, "", ""), @"`only` (from /config.toml:1:1) is not a model; write it as `provider:alias`, here `locale:only`");
+    assert_eq!(told(&from_file, "", ""), "locale:only -");
     let models = models("");
-    insta::assert_snapshot!(told(&models, "bag", ""), @"`bag` (from `--model`) is not a model; write it as `provider:alias`");
-    insta::assert_snapshot!(told(&models, "nowhere", ""), @"`nowhere` (from `--model`) is not a model; write it as `provider:alias`");
-    insta::assert_snapshot!(told(&models, "\u{1b}[2J\u{202e}", ""), @"`�[2J�` (from `--model`) is not a model; write it as `provider:alias`");
+    insta::assert_snapshot!(told(&models, "bag", ""), @"`bag` (from `--model`) may be any of `local:bag`, `locale:bag`; write more of the name");
+    insta::assert_snapshot!(told(&models, "nowhere", ""), @"`nowhere` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`");
+    insta::assert_snapshot!(told(&models, "\u{1b}[2J\u{202e}", ""), @"`�[2J�` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`");
 }
 
 #[test]
 fn an_unknown_provider_is_an_error_with_the_nearest_names() {
-    insta::assert_snapshot!(told(&models("model = \"lokal:big\""), "", ""), @"unknown provider `lokal` (from /config.toml:1:1); configured: `local`, `locale`, `mute`, `odd`, `picky` (read `/config.toml`); did you mean `local`?");
-    insta::assert_snapshot!(told(&models(""), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); configured: `local`, `locale`, `mute`, `odd`, `picky` (read `/config.toml`)");
-    insta::assert_snapshot!(told(&with_file(""), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); no provider is configured (read `/config.toml`); add one under `[providers]`");
+    insta::assert_snapshot!(told(&models("model = \"lokal:big\""), "", ""), @"unknown provider `lokal` (from /config.toml:1:1); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; configured: `local`, `locale`, `mute`, `odd`, `picky` (read `/config.toml`); did you mean `local`?");
+    insta::assert_snapshot!(told(&models(""), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; configured: `local`, `locale`, `mute`, `odd`, `picky` (read `/config.toml`)");
+    insta::assert_snapshot!(told(&with_file(""), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; others are added under `[providers]` (read `/config.toml`)");
     let base = tempfile::tempdir().unwrap();
     let models = loaded(base.path(), None);
-    insta::assert_snapshot!(told(&(base, models), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); no provider is configured (no configuration file was found); add one under `[providers]`");
+    insta::assert_snapshot!(told(&(base, models), "zzz:big", ""), @"unknown provider `zzz` (from `--model`); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; others are added under `[providers]` (no configuration file was found)");
 }
 
 #[test]
 fn a_provider_that_cannot_be_reached_says_why() {
     let models = models("");
-    insta::assert_snapshot!(told(&models, "mute:x", ""), @"provider `mute` (/config.toml:25:12) has no `protocol`; set it to one of `picky`, `silent`");
-    insta::assert_snapshot!(told(&models, "odd:x", ""), @"provider `odd` has the unknown protocol `silnet` (/config.toml:28:1); there are `picky`, `silent`; did you mean `silent`?");
+    insta::assert_snapshot!(told(&models, "mute:x", ""), @"provider `mute` (/config.toml:25:12) has neither a `base_url` nor a `protocol`; set the first, or the second to one of `anthropic-messages`, `google-generate`, `openai-chat`, `openai-responses`, `picky`, `silent`");
+    insta::assert_snapshot!(told(&models, "odd:x", ""), @"provider `odd` has the unknown protocol `silnet` (/config.toml:28:1); there are `anthropic-messages`, `google-generate`, `openai-chat`, `openai-responses`, `picky`, `silent`; did you mean `silent`?");
     insta::assert_snapshot!(told(&models, "picky:x", ""), @"could not set up the protocol `picky` for provider `picky` (/config.toml:30:12): it has no `script`");
 }
 

@@ -91,11 +91,9 @@ pub enum Efforts {
     #[default]
     All,
     /// `none`, `low`, `medium` and `high`.
-    UpToHigh,
-    /// `none` and `high`.
-    NoneOrHigh,
-    /// `high` and `max`; thinking is turned off elsewhere.
-    HighOrMax,
+    NoneToHigh,
+    /// `none`, `low`, `medium`, `high` and `max`.
+    NoneToMax,
 }
 
 /// How a model's thinking goes back to it. Where it arrives needs no flag: every known place is
@@ -137,14 +135,15 @@ impl OpenAiChatFlags {
     /// - `openai`: developers.openai.com. Its newest reasoning models take tools over
     ///   `openai-responses` only, unless their label is `off`.
     /// - `openrouter`: openrouter.ai/docs, "Reasoning tokens" and "Prompt caching".
-    /// - `deepseek`: api-docs.deepseek.com, "Thinking mode": a switch, the efforts `high` and
-    ///   `max`, and `reasoning_content` back with every answer that called tools.
-    /// - `mistral`: docs.mistral.ai, "Reasoning": `none` or `high`; and `mistral-common`'s
-    ///   validator: ids of nine, no user after a tool. It refuses every field that it does not
-    ///   know, with 422.
-    /// - `groq`: console.groq.com/docs, "Reasoning" and "Images". It refuses
-    ///   fields that it does not know, `reasoning_content` among them. Its Qwen models know no
-    ///   effort but `none` and `default`: such a model should take no label.
+    /// - `deepseek`: api-docs.deepseek.com, "Thinking mode": a switch that is on unless it is
+    ///   turned off, efforts up to `max`, and `reasoning_content` back with every answer that
+    ///   called tools.
+    /// - `mistral`: docs.mistral.ai, "Reasoning": most models take `none` and `high` only, which
+    ///   the model's labels say; and `mistral-common`'s validator: ids of nine, no user after a
+    ///   tool. It refuses every field that it does not know, with 422.
+    /// - `groq`: console.groq.com/docs, "Reasoning" and "Images". It refuses fields that it does
+    ///   not know, `reasoning_content` among them. Qwen models before 3.8 know no effort there
+    ///   but `none` and `default`: such a model should take no label.
     /// - `ollama`: `openai/openai.go` of Ollama: efforts by name, images as JPEG, PNG or WebP,
     ///   thinking back as `reasoning`.
     /// - `llama-cpp`: `tools/server` and `common` of llama.cpp: thinking is the template's, a tool
@@ -173,14 +172,14 @@ impl OpenAiChatFlags {
             },
             "deepseek" => Self {
                 reasoning: ReasoningParameter::Switch,
-                efforts: Efforts::HighOrMax,
+                efforts: Efforts::NoneToMax,
                 thinking: ThinkingReplay::Content,
                 thinking_required: true,
                 ..plain
             },
             "mistral" => Self {
                 no_stream_usage: true,
-                efforts: Efforts::NoneOrHigh,
+                efforts: Efforts::NoneToMax,
                 thinking: ThinkingReplay::Parts,
                 short_call_ids: true,
                 answer_after_results: true,
@@ -189,14 +188,14 @@ impl OpenAiChatFlags {
             },
             "groq" => Self {
                 output_limit: OutputLimit::MaxCompletionTokens,
-                efforts: Efforts::UpToHigh,
+                efforts: Efforts::NoneToHigh,
                 max_files: Some(5),
                 // Four megabytes with the text around it.
                 max_file_bytes: Some(3 * MEGABYTE),
                 ..plain
             },
             "ollama" => Self {
-                efforts: Efforts::UpToHigh,
+                efforts: Efforts::NoneToHigh,
                 thinking: ThinkingReplay::Reasoning,
                 no_gif: true,
                 ..plain

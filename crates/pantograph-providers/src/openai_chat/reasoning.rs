@@ -99,11 +99,10 @@ impl Efforts {
     fn nearest(self, label: &str) -> &str {
         match (self, label) {
             (Self::All, label) => label,
-            (Self::UpToHigh, "minimal" | "low") => "low",
-            (Self::UpToHigh, "medium") => "medium",
-            (Self::UpToHigh | Self::NoneOrHigh, _) => "high",
-            (Self::HighOrMax, "xhigh" | "max") => "max",
-            (Self::HighOrMax, _) => "high",
+            (_, "minimal") => "low",
+            (Self::NoneToHigh, "xhigh" | "max") => "high",
+            (Self::NoneToMax, "xhigh") => "max",
+            (_, label) => label,
         }
     }
 }
@@ -154,18 +153,12 @@ mod tests {
     #[test]
     fn labels_become_the_nearest_word_that_the_server_takes() {
         let labels = ["minimal", "low", "medium", "high", "xhigh", "max"];
-        let shown = [
-            Efforts::All,
-            Efforts::UpToHigh,
-            Efforts::NoneOrHigh,
-            Efforts::HighOrMax,
-        ]
-        .map(|efforts| labels.map(|label| efforts.nearest(label)).join(" "));
+        let shown = [Efforts::All, Efforts::NoneToHigh, Efforts::NoneToMax]
+            .map(|efforts| labels.map(|label| efforts.nearest(label)).join(" "));
         insta::assert_snapshot!(shown.join("\n"), @"
         minimal low medium high xhigh max
         low low medium high high high
-        high high high high high high
-        high high high high max max
+        low low medium high max max
         ");
     }
 }

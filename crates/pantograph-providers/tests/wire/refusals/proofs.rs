@@ -146,7 +146,7 @@ fn chat_servers_refuse() {
         &[
             ("Unrecognized", |body| body["stream_options"] = json!({})),
             ("must be one of", |body| {
-                body["reasoning_effort"] = "medium".into()
+                body["reasoning_effort"] = "minimal".into()
             }),
             ("too short - 'tools'", |body| body["tools"] = json!([])),
             ("is only allowed", |body| {

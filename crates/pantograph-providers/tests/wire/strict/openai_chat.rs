@@ -69,12 +69,12 @@ fn server(name: &str) -> Server {
                 "thinking",
             ],
             answer: &["reasoning_content"],
-            efforts: &["low", "medium", "high", "xhigh", "max"],
+            efforts: &["low", "medium", "high", "max"],
             ..PLAIN
         },
         "mistral" => Server {
             parameters: &["max_tokens", "reasoning_effort"],
-            efforts: &["none", "high"],
+            efforts: &["none", "low", "medium", "high", "max"],
             max_images: 8,
             nine: true,
             ..PLAIN

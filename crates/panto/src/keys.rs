@@ -1,0 +1,97 @@
+//! Where this machine keeps the keys of providers.
+
+use std::collections::HashMap;
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use panto_host::Config;
+use panto_host::config::Provider;
+use panto_host::credentials::{CredentialStore, KeyNeed, KeyRequest, KeySource, KeySources};
+use panto_host::models::KeyLookup;
+use parking_lot::Mutex;
+
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::protocols::CredentialsOf;
+use crate::streams;
+
+/// The keys of all providers: the environment's, the commands', the credential file's.
+#[derive(Clone)]
+pub(crate) struct Keys(Arc<Shared>);
+
+struct Shared {
+    store: Option<CredentialStore>,
+    /// The user's configuration file, for hints.
+    config_file: Option<PathBuf>,
+    /// Those that a protocol was made with, by provider.
+    in_use: Mutex<HashMap<String, Arc<KeySources>>>,
+}
+
+impl Keys {
+    pub(crate) fn new(place: &Place, config: &Config) -> Self {
+        Self(Arc::new(Shared {
+            // Without a home there is no file; the other sources stand without it.
+            store: CredentialStore::new(&place.dirs).ok(),
+            config_file: config.user_file.clone(),
+            in_use: Mutex::default(),
+        }))
+    }
+
+    /// What protocols are made with.
+    pub(crate) fn credentials(&self) -> CredentialsOf {
+        let keys = self.clone();
+        Box::new(move |provider| {
+            let sources = Arc::new(keys.sources(provider));
+            let mut in_use = keys.0.in_use.lock();
+            in_use.insert(provider.name.clone(), Arc::clone(&sources));
+            sources
+        })
+    }
+
+    /// The sources of a provider's key.
+    pub(crate) fn sources(&self, provider: &Provider) -> KeySources {
+        let known = provider.catalog();
+        KeySources::new(&KeyRequest {
+            provider: &provider.name,
+            settings: Some(provider),
+            well_known: known.map_or(&[], |known| known.key_variables),
+            need: KeyNeed::of(provider),
+            store: self.0.store.as_ref(),
+            config_file: self.0.config_file.as_deref(),
+            lookup: &|name| env::var_os(name),
+        })
+    }
+
+    /// Makes sure that a provider's protocol gets a key, if it takes one; gives its source.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or its source gives none.
+    pub(crate) async fn prepare(&self, provider: &str) -> Result<Option<KeySource>, Failure> {
+        let sources = self.0.in_use.lock().get(provider).cloned();
+        let Some(sources) = sources else {
+            return Ok(None);
+        };
+        let prepared = sources.prepare().await?;
+        for warning in &prepared.warnings {
+            streams::warn(warning);
+        }
+        Ok(prepared.source)
+    }
+}
+
+impl KeyLookup for Keys {
+    fn find(&self, provider: &Provider) -> Option<String> {
+        match self.sources(provider).find() {
+            Ok(source) => source.map(|source| source.to_string()),
+            // Chosen all the same: what is wrong with it is said before the request.
+            Err(error) => Some(error.from_source().to_owned()),
+        }
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        let store = self.0.store.as_ref();
+        store.map(|store| store.path().to_owned())
+    }
+}
