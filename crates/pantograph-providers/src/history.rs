@@ -4,6 +4,8 @@
 //! names and ids for the wire, provider items only for their own provider, no empty text, no
 //! characters that are refused, placeholders for attachments that cannot be sent.
 
+mod files;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use pantograph::{Attachment, Block, Message, Origin, RawJson, Role, ToolContent,
 use crate::attachment::{self, File, FileLimits, FileRule};
 use crate::call_ids::{CallIds, IdRule};
 use crate::harmless;
+pub(crate) use files::reads_files;
 
 /// What a protocol wants of its history.
 #[derive(Debug, Clone, Copy)]
@@ -170,7 +173,7 @@ impl<'a> History<'a> {
     /// Reads attachments, so it may block.
     pub(crate) fn turns(&self) -> Vec<Turn<'_>> {
         let mut turns: Vec<Turn<'_>> = Vec::new();
-        let max_side = self.limits.max_side(attachments(self.request).count());
+        let max_side = self.limits.max_side(files::all(self.request).count());
         let mut called: HashMap<&str, &str> = HashMap::new();
         for message in self.request.conversation.messages() {
             let speaker = match (message.role, self.rules.results) {
@@ -193,7 +196,7 @@ impl<'a> History<'a> {
         for turn in turns.iter_mut().filter(|turn| turn.parts.is_empty()) {
             turn.parts.push(text_part("(This message has no text.)"));
         }
-        leave_out_oldest(&mut turns, self.limits);
+        files::leave_out_oldest(&mut turns, self.limits);
         turns
     }
 
@@ -300,68 +303,6 @@ impl<'a> History<'a> {
             && origin.base_url == self.own.base_url
             && origin.model == self.own.model
     }
-}
-
-/// Puts words in the place of files from the oldest on, until the others are within the limits.
-fn leave_out_oldest(turns: &mut [Turn<'_>], limits: FileLimits) {
-    let mut files = 0;
-    let mut bytes = 0;
-    let mut fits = |file: &File| {
-        files += 1;
-        bytes += file.data.len();
-        files <= limits.max_files && bytes <= limits.max_bytes
-    };
-    let left_out = |file: &File| {
-        Cow::Owned(attachment::left_out(
-            &file.media_type,
-            "no more fit into one request, and later ones count more",
-        ))
-    };
-    for part in turns
-        .iter_mut()
-        .rev()
-        .flat_map(|t| t.parts.iter_mut().rev())
-    {
-        match part {
-            Part::File(file) if !fits(file) => {
-                let text = left_out(file);
-                *part = Part::Text { text, raw: None };
-            }
-            Part::Result(result) => {
-                for content in result.content.iter_mut().rev() {
-                    if let Content::File(file) = content
-                        && !fits(file)
-                    {
-                        *content = Content::Text(left_out(file));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether any attachment lies in a file, so that reading the conversation blocks.
-pub(crate) fn reads_files(request: &Request) -> bool {
-    attachments(request).any(|attachment| attachment.path().is_some())
-}
-
-/// The attachments of users and tools.
-fn attachments(request: &Request) -> impl Iterator<Item = &Attachment> {
-    let messages = request.conversation.messages().iter();
-    let blocks = messages.flat_map(|message| &message.blocks);
-    blocks.flat_map(|block| {
-        let (own, content) = match block {
-            Block::Attachment(attachment) => (Some(attachment), &[][..]),
-            Block::ToolResult(result) => (None, &result.content[..]),
-            _ => (None, &[][..]),
-        };
-        let of_tools = content.iter().filter_map(|part| match part {
-            ToolContent::Attachment(attachment) => Some(attachment),
-            ToolContent::Text(_) => None,
-        });
-        own.into_iter().chain(of_tools)
-    })
 }
 
 /// The names of a request's tools and of all that its conversation called.

@@ -6,8 +6,8 @@ mod proofs;
 use pantograph::protocol::Request;
 use pantograph::{ForcedTool, ReasoningControl};
 use pantograph_providers::{
-    AnthropicFlags, AnthropicMessages, OpenAiChat, OpenAiChatFlags, OpenAiResponses,
-    OpenAiResponsesFlags,
+    AnthropicFlags, AnthropicMessages, GoogleGenerate, GoogleGenerateFlags, OpenAiChat,
+    OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -20,6 +20,13 @@ const ANTHROPIC: Home = Home {
     style: "anthropic-messages",
     base_url: AnthropicMessages::BASE_URL,
     model: "claude-x",
+    details: false,
+};
+
+const GOOGLE: Home = Home {
+    style: "google-generate",
+    base_url: GoogleGenerate::BASE_URL,
+    model: "gemini-x",
     details: false,
 };
 
@@ -101,6 +108,15 @@ proptest! {
     #[test]
     fn the_responses_api_takes_every_request(case in case()) {
         accepted(responses(&case.request(RESPONSES)))?;
+    }
+
+    /// Its validator panics at the first refusal.
+    #[test]
+    fn gemini_takes_every_request(case in case()) {
+        let request = case.request(GOOGLE);
+        let flags = GoogleGenerateFlags::default();
+        let protocol = GoogleGenerate::new(endpoint(GOOGLE.base_url), flags);
+        crate::google_generate::strict::check(&serde_json::from_slice(&protocol.encode(&request)).unwrap());
     }
 
     #[test]
