@@ -1,5 +1,7 @@
 //! Attachments as providers take them, and what stands for those that they refuse.
 
+mod side;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pantograph::Attachment;
@@ -15,6 +17,36 @@ pub(crate) struct FileRule {
     pub(crate) pdf: bool,
     /// Bytes of one attachment as base64.
     pub(crate) max_encoded: usize,
+}
+
+/// What attachments may be, and be together, beside what each protocol takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileLimits {
+    /// Pixels of an image's longer side, and of each if there are more than so many attachments.
+    pub(crate) side: u32,
+    pub(crate) side_of_many: (usize, u32),
+    pub(crate) max_files: usize,
+    /// Bytes of all as base64.
+    pub(crate) max_bytes: usize,
+}
+
+impl FileLimits {
+    /// Any number of any images that are common.
+    pub(crate) const NONE: Self = Self {
+        side: u32::MAX,
+        side_of_many: (usize::MAX, u32::MAX),
+        max_files: usize::MAX,
+        max_bytes: usize::MAX,
+    };
+
+    /// Pixels of the longer side of one of so many.
+    pub(crate) fn max_side(self, files: usize) -> u32 {
+        let (few, side) = self.side_of_many;
+        match files > few {
+            true => side,
+            false => self.side,
+        }
+    }
 }
 
 /// An attachment that can leave.
@@ -36,6 +68,7 @@ impl File {
 pub(crate) fn encode(
     attachment: &Attachment,
     rule: FileRule,
+    max_side: u32,
     model_takes: bool,
 ) -> Result<File, String> {
     let named = attachment.media_type.as_str();
@@ -59,6 +92,10 @@ pub(crate) fn encode(
     }
     if bytes.len().div_ceil(3) * 4 > rule.max_encoded {
         return Err(left_out(media_type, "it is too large to be sent"));
+    }
+    if side::longer(&bytes).is_some_and(|side| side > max_side) {
+        let why = format!("no side may have more than {max_side} pixels");
+        return Err(left_out(media_type, &why));
     }
     Ok(File {
         media_type: media_type.to_owned(),
@@ -112,6 +149,7 @@ mod tests {
         let case = |media_type: &str, bytes: &[u8], takes| match encode(
             &Attachment::new(media_type, bytes.to_vec()),
             RULE,
+            100,
             takes,
         ) {
             Ok(file) => format!("{} {}", file.media_type, file.data),
@@ -126,7 +164,7 @@ mod tests {
             case("image/png", &[], true),
             case("image/bmp", b"BM", true),
             case("image/png", &png, false),
-            encode(&gone, RULE, true).unwrap_err(),
+            encode(&gone, RULE, 100, true).unwrap_err(),
         ];
         insta::assert_snapshot!(shown.join("\n"), @r"
         image/png iVBORwE=

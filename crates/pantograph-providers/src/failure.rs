@@ -50,6 +50,8 @@ pub(crate) fn from_answer(status: StatusCode, headers: &HeaderMap, body: &str) -
         message.clone()
     } else if status.is_redirection() {
         redirected(headers)
+    } else if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        format!("the proxy wants a user name and a password ({status})")
     } else if is_html(headers, body) {
         format!(
             "the provider answered with a web page ({status}); is the base URL right, and is \
@@ -60,6 +62,15 @@ pub(crate) fn from_answer(status: StatusCode, headers: &HeaderMap, body: &str) -
         format!(
             "the provider answered with something else than a stream of events: {}",
             excerpt(body)
+        )
+    } else if status == StatusCode::NOT_FOUND {
+        format!(
+            "the provider answered with {status}, so there is nothing at this path; is the base \
+             URL right? It says: {}",
+            match excerpt(body) {
+                words if words.is_empty() => "(nothing)".to_owned(),
+                words => words,
+            }
         )
     } else if body.trim().is_empty() {
         format!("the provider answered with {status} and no words")

@@ -1,9 +1,8 @@
 //! What leaves of a wish for a tool call, given what the model can be made to do.
 
-use pantograph::ForcedTool;
-use pantograph::ToolDeclaration;
 use pantograph::protocol::{Request, ToolChoice};
 use pantograph::wire_name::WireNames;
+use pantograph::{ForcedTool, Model, ReasoningControl, ToolDeclaration};
 
 /// What leaves of a request's tool choice and reasoning label.
 ///
@@ -50,5 +49,14 @@ impl<'a> Forcing<'a> {
             },
             _ => plain,
         }
+    }
+
+    /// Whether the model must not think, as it may do unasked: it is made to call a tool, and
+    /// cannot be while it thinks.
+    pub(crate) fn forbids_thinking(&self, model: &Model) -> bool {
+        let is_forced = matches!(self.choice, ToolChoice::Required | ToolChoice::Named(_));
+        is_forced
+            && model.forced_tool == ForcedTool::WithoutThinking
+            && model.reasoning_control != Some(ReasoningControl::None)
     }
 }

@@ -4,19 +4,21 @@
 //! names and ids for the wire, provider items only for their own provider, no empty text, no
 //! characters that are refused, placeholders for attachments that cannot be sent.
 
+mod files;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use pantograph::protocol::Request;
 use pantograph::wire_name::WireNames;
-use pantograph::{
-    Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus, tool_input,
-};
+use pantograph::{Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus};
 use serde::Serialize;
 
-use crate::attachment::{self, File, FileRule};
+use crate::attachment::{self, File, FileLimits, FileRule};
 use crate::call_ids::{CallIds, IdRule};
+use crate::harmless;
+pub(crate) use files::reads_files;
 
 /// What a request has around its conversation, roughly.
 const ROOM_BYTES: usize = 4 * 1024;
@@ -47,6 +49,9 @@ pub(crate) enum Results {
 pub(crate) struct History<'a> {
     request: &'a Request,
     rules: WireRules,
+    limits: FileLimits,
+    /// What an answer from where this request goes has.
+    own: Origin,
     names: Arc<WireNames>,
     ids: CallIds,
 }
@@ -127,9 +132,17 @@ impl<'a> History<'a> {
         Self {
             request,
             rules,
+            limits: FileLimits::NONE,
+            own: request.model.origin(rules.style),
             names: Arc::new(wire_names(request)),
             ids: CallIds::new(rules.ids, calls().map(|call| &call.id)),
         }
+    }
+
+    /// The same with limits on what attachments may be together.
+    pub(crate) fn with_limits(mut self, limits: FileLimits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// The names on the wire, both ways.
@@ -139,12 +152,13 @@ impl<'a> History<'a> {
 
     /// The system prompt and the system messages, in order; none is blank.
     pub(crate) fn system(&self) -> Vec<Cow<'a, str>> {
-        let prompt = self.request.system_prompt.as_deref().map(harmless);
+        let prompt = self.request.system_prompt.as_deref().map(Cow::Borrowed);
         let messages = self.request.conversation.system_messages();
         prompt
             .into_iter()
-            .chain(messages.map(|message| Cow::Owned(harmless(&message.text()).into_owned())))
-            .filter(|text| !text.trim().is_empty())
+            .chain(messages.map(|message| Cow::Owned(message.text())))
+            .filter(|text| !harmless::is_blank(text))
+            .map(harmless::cow)
             .collect()
     }
 
@@ -166,6 +180,7 @@ impl<'a> History<'a> {
     /// Reads attachments, so it may block.
     pub(crate) fn turns(&self) -> Vec<Turn<'_>> {
         let mut turns: Vec<Turn<'_>> = Vec::new();
+        let max_side = self.limits.max_side(files::all(self.request).count());
         let mut called: HashMap<&str, &str> = HashMap::new();
         for message in self.request.conversation.messages() {
             let speaker = match (message.role, self.rules.results) {
@@ -177,7 +192,7 @@ impl<'a> History<'a> {
             for call in message.tool_calls() {
                 called.insert(&call.id, &call.name);
             }
-            let parts = self.parts(message, &called);
+            let parts = self.parts(message, &called, max_side);
             match turns.last_mut() {
                 Some(last) if last.speaker == speaker => last.parts.extend(parts),
                 // An answer of which nothing may be sent is left out.
@@ -188,6 +203,7 @@ impl<'a> History<'a> {
         for turn in turns.iter_mut().filter(|turn| turn.parts.is_empty()) {
             turn.parts.push(text_part("(This message has no text.)"));
         }
+        files::leave_out_oldest(&mut turns, self.limits);
         turns
     }
 
@@ -204,7 +220,12 @@ impl<'a> History<'a> {
         }
     }
 
-    fn parts<'b>(&'b self, message: &'b Message, called: &HashMap<&str, &'b str>) -> Vec<Part<'b>> {
+    fn parts<'b>(
+        &'b self,
+        message: &'b Message,
+        called: &HashMap<&str, &'b str>,
+        max_side: u32,
+    ) -> Vec<Part<'b>> {
         let is_own = message
             .origin
             .as_deref()
@@ -214,9 +235,10 @@ impl<'a> History<'a> {
         for block in &message.blocks {
             match block {
                 Block::Text { text, raw } => {
-                    let raw = own(raw);
-                    if raw.is_some() || !text.trim().is_empty() {
-                        let text = harmless(text);
+                    // Its own item has what the text has, and would be sent as it is.
+                    let raw = own(raw).filter(|_| !text.contains('\0'));
+                    if raw.is_some() || !harmless::is_blank(text) {
+                        let text = harmless::text(text);
                         parts.push(Part::Text { text, raw });
                     }
                 }
@@ -234,7 +256,7 @@ impl<'a> History<'a> {
                 Block::ToolCall(call) => parts.push(Part::Call(Call {
                     id: self.ids.get(&call.id),
                     name: self.names.encode(&call.name),
-                    input: tool_input::wire_object(&call.input),
+                    input: harmless::object(&call.input),
                     raw: own(&call.raw),
                 })),
                 Block::ToolResult(result) => parts.push(Part::Result(ResultPart {
@@ -243,14 +265,16 @@ impl<'a> History<'a> {
                         .names
                         .encode(called.get(&*result.call).copied().unwrap_or("unknown")),
                     status: result.status,
-                    content: self.content(&result.content, result.status),
+                    content: self.content(&result.content, result.status, max_side),
                 })),
-                Block::Attachment(attachment) => parts.push(match self.file(attachment) {
-                    Content::File(file) => Part::File(file),
-                    Content::Text(text) => Part::Text { text, raw: None },
-                }),
+                Block::Attachment(attachment) => {
+                    parts.push(match self.file(attachment, max_side) {
+                        Content::File(file) => Part::File(file),
+                        Content::Text(text) => Part::Text { text, raw: None },
+                    })
+                }
                 Block::Summary { text } => {
-                    let text = harmless(text);
+                    let text = harmless::text(text);
                     let text = format!(
                         "The conversation so far, summarised:\n\n<summary>\n{text}\n</summary>"
                     );
@@ -261,13 +285,18 @@ impl<'a> History<'a> {
         parts
     }
 
-    fn content<'b>(&'b self, content: &'b [ToolContent], status: ToolStatus) -> Vec<Content<'b>> {
+    fn content<'b>(
+        &'b self,
+        content: &'b [ToolContent],
+        status: ToolStatus,
+        max_side: u32,
+    ) -> Vec<Content<'b>> {
         let mut parts: Vec<Content<'b>> = content
             .iter()
             .filter_map(|part| match part {
-                ToolContent::Text(text) if text.trim().is_empty() => None,
-                ToolContent::Text(text) => Some(Content::Text(harmless(text))),
-                ToolContent::Attachment(attachment) => Some(self.file(attachment)),
+                ToolContent::Text(text) if harmless::is_blank(text) => None,
+                ToolContent::Text(text) => Some(Content::Text(harmless::text(text))),
+                ToolContent::Attachment(attachment) => Some(self.file(attachment, max_side)),
             })
             .collect();
         if parts.is_empty() {
@@ -280,19 +309,19 @@ impl<'a> History<'a> {
         parts
     }
 
-    fn file<'b>(&self, attachment: &Attachment) -> Content<'b> {
-        match attachment::encode(attachment, self.rules.files, self.request.model.attachments) {
+    fn file<'b>(&self, attachment: &Attachment, max_side: u32) -> Content<'b> {
+        let takes = self.request.model.attachments;
+        match attachment::encode(attachment, self.rules.files, max_side, takes) {
             Ok(file) => Content::File(file),
-            Err(text) => Content::Text(Cow::Owned(text)),
+            Err(text) => Content::Text(Cow::Owned(harmless::text(&text).into_owned())),
         }
     }
 
     /// Whether an answer came from where this request goes, so that its items mean something.
     fn is_own(&self, origin: &Origin) -> bool {
-        let model = &self.request.model;
-        origin.style == self.rules.style
-            && origin.base_url == model.base_url
-            && origin.model == model.wire_model
+        origin.style == self.own.style
+            && origin.base_url == self.own.base_url
+            && origin.model == self.own.model
     }
 }
 
@@ -319,36 +348,12 @@ fn text_bytes(messages: &[Arc<Message>]) -> usize {
     bytes.map(|bytes| bytes + BLOCK_BYTES).sum()
 }
 
-/// Whether any attachment lies in a file, so that reading the conversation blocks.
-pub(crate) fn reads_files(request: &Request) -> bool {
-    let lies_in_file = |attachment: &Attachment| attachment.path().is_some();
-    let messages = request.conversation.messages().iter();
-    messages
-        .flat_map(|message| &message.blocks)
-        .any(|block| match block {
-            Block::Attachment(attachment) => lies_in_file(attachment),
-            Block::ToolResult(result) => result.content.iter().any(|part| match part {
-                ToolContent::Attachment(attachment) => lies_in_file(attachment),
-                ToolContent::Text(_) => false,
-            }),
-            _ => false,
-        })
-}
-
 /// The names of a request's tools and of all that its conversation called.
 pub(crate) fn wire_names(request: &Request) -> WireNames {
     let messages = request.conversation.messages().iter();
     let called = messages.flat_map(|message| message.tool_calls());
     WireNames::new(request.tools.iter().map(|tool| tool.name.as_str()))
         .with_history(called.map(|call| &*call.name))
-}
-
-/// Text without the one character that JSON takes and providers refuse.
-fn harmless(text: &str) -> Cow<'_, str> {
-    match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "\u{FFFD}")),
-        false => Cow::Borrowed(text),
-    }
 }
 
 fn text_part<'a>(text: impl Into<Cow<'a, str>>) -> Part<'a> {

@@ -37,7 +37,13 @@ pub struct HttpClient {
     proxies: Proxies,
     clients: Arc<Mutex<HashMap<Kind, Arc<OnceCell<Client>>>>>,
     lookups: Arc<Lookups>,
+    /// What a test needs of a client and no environment gives it.
+    #[cfg(test)]
+    adapted: Option<Adapted>,
 }
+
+#[cfg(test)]
+type Adapted = Arc<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proxies {
@@ -79,6 +85,8 @@ impl HttpClient {
             proxies,
             clients: Arc::default(),
             lookups: Arc::default(),
+            #[cfg(test)]
+            adapted: None,
         }
     }
 
@@ -104,6 +112,10 @@ impl HttpClient {
         }
         if self.proxies == Proxies::None {
             builder = builder.no_proxy();
+        }
+        #[cfg(test)]
+        if let Some(adapt) = &self.adapted {
+            builder = adapt(builder);
         }
         let built = match kind.roots {
             Roots::None => builder.tls_certs_only([]).build(),
@@ -267,6 +279,13 @@ impl Place {
                 ),
                 None => format!("no connection to `{host}`: {cause}"),
             }
+        } else if through_proxy(error) {
+            let message = format!("the proxy let no connection to `{host}` through: {cause}");
+            // It wants a password, and asking again without one changes nothing.
+            return match cause.contains("authorization") {
+                true => ProviderError::new(ErrorClass::Terminal, message),
+                false => ProviderError::transport(message),
+            };
         } else if is_io(error, io::ErrorKind::ConnectionRefused) {
             format!(
                 "`{host}` refused the connection; is the server running, and the base URL right?"
@@ -278,8 +297,6 @@ impl Place {
                  trusted here? ({cause})"
             );
             return ProviderError::new(ErrorClass::Terminal, message);
-        } else if through_proxy(error) {
-            format!("the proxy let no connection to `{host}` through: {cause}")
         } else {
             format!("could not connect to `{host}`: {cause}")
         };
@@ -324,3 +341,6 @@ fn through_proxy(error: &(dyn Error + 'static)) -> bool {
 fn breaks_off(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|error| error.to_string().contains("reading a body"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,6 +34,7 @@ mod endpoint;
 mod failure;
 mod forcing;
 mod google_generate;
+mod harmless;
 mod history;
 mod http;
 mod openai_chat;
@@ -48,6 +49,6 @@ pub use endpoint::{BaseUrl, Endpoint, InvalidBaseUrl, InvalidHeader};
 pub use google_generate::{GoogleGenerate, GoogleGenerateFlags};
 pub use http::HttpClient;
 pub use openai_chat::{
-    OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
+    Efforts, OpenAiChat, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay,
 };
 pub use openai_responses::{OpenAiResponses, OpenAiResponsesFlags};

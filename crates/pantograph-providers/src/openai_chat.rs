@@ -25,7 +25,7 @@ use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
 use crate::stream;
 use decode::ChatDecoder;
-pub use flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
+pub use flags::{Efforts, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
 
 const STYLE: &str = "openai-chat";
 

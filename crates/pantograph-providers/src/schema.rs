@@ -3,9 +3,14 @@
 //! For every provider: the root is an object without `oneOf`, `anyOf` and `allOf`; `$ref`s are
 //! replaced by what they name. The keys of the alternatives at the root are all there, none of
 //! them required that is not required by each, and the description says which belong together;
-//! the tool itself checks what it got. The order of keys stays, so that prompt caches hit.
+//! the tool itself checks what it got. The order of keys stays, so that prompt caches hit. What
+//! is no JSON Schema of the draft 2020-12 is left out.
 
+mod narrow;
 mod openapi;
+mod shape;
+
+pub(crate) use narrow::{keep_grammar, keep_legal_keys};
 
 use std::collections::BTreeSet;
 
@@ -89,10 +94,15 @@ impl<'a> Cleaner<'a> {
         };
         for (key, value) in object {
             let value = match key.as_str() {
-                "$ref" | "$defs" | "definitions" | "$schema" | "$id" | "$anchor" | "$comment" => {
+                keyword if keyword.starts_with('$') || keyword == "definitions" => continue,
+                "properties" | "patternProperties" | "dependentSchemas" if value.is_object() => {
+                    self.each_value(value)
+                }
+                // A tuple, as drafts before 2020-12 wrote it.
+                "items" if value.is_array() => {
+                    cleaned.insert("prefixItems".into(), self.each_item(value));
                     continue;
                 }
-                "properties" | "patternProperties" | "dependentSchemas" => self.each_value(value),
                 "items"
                 | "additionalProperties"
                 | "not"
@@ -101,20 +111,23 @@ impl<'a> Cleaner<'a> {
                 | "if"
                 | "then"
                 | "else"
+                | "unevaluatedItems"
                 | "unevaluatedProperties"
                     if value.is_object() =>
                 {
                     self.schema(value)
                 }
-                "items" | "prefixItems" | "oneOf" | "anyOf" | "allOf" if value.is_array() => {
+                "prefixItems" | "oneOf" | "anyOf" | "allOf" if value.is_array() => {
                     self.each_item(value)
                 }
                 _ => value.clone(),
             };
             cleaned.insert(key.clone(), value);
         }
-        if self.rules.openapi {
-            openapi::translate(&mut cleaned);
+        shape::repair(&mut cleaned);
+        match self.rules.openapi {
+            true => openapi::translate(&mut cleaned),
+            false => shape::give_items(&mut cleaned),
         }
         cleaned
     }

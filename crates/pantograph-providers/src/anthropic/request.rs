@@ -7,11 +7,12 @@ use pantograph::{RawJson, ToolStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::thinking::{OutputConfig, Reasoning, Thinking};
+use super::thinking::{self, OutputConfig, Reasoning, Thinking};
 use super::{AnthropicFlags, STYLE};
-use crate::attachment::{File, FileRule, IMAGES};
+use crate::attachment::{File, FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
+use crate::harmless;
 use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
 use crate::schema::{self, SchemaRules};
 
@@ -26,17 +27,29 @@ const RULES: WireRules = WireRules {
     results: Results::WithUser,
 };
 
+/// A request may have 32 MB and 100 files, and beside more than 20 images none with more than
+/// 2,000 pixels a side.
+///
+/// Source: platform.claude.com/docs, "Vision" and "API overview".
+const LIMITS: FileLimits = FileLimits {
+    side: 8_000,
+    side_of_many: (20, 2_000),
+    max_files: 100,
+    max_bytes: 24 * 1024 * 1024,
+};
+
 /// How many of the last user turns are marked: the last for the next request, the one before it
 /// to find what this one's predecessor wrote. With tools and system that is four, all there may be.
 const MARKED_TURNS: usize = 2;
 
 pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
-    let history = History::new(request, RULES);
+    let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
-    let reasoning = Reasoning::of(&request.model, forcing.reasoning, &turns);
     // A compaction's request is never continued.
     let marks = !flags.no_cache_marks && request.purpose == Purpose::Turn;
+    let messages = messages(&turns, flags, marks);
+    let reasoning = Reasoning::of(&request.model, &forcing, is_amid_unthought_calls(&messages));
     let body = Body {
         model: &request.model.wire_model,
         max_tokens: reasoning.max_tokens,
@@ -46,7 +59,7 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
         tool_choice: tool_choice(&forcing, &history),
         tools: tools(&forcing, &history, marks),
         system: system(&forcing, &history, marks),
-        messages: messages(&turns, flags, marks),
+        messages,
     };
     history.written(&body)
 }
@@ -72,8 +85,8 @@ struct Body<'a> {
 #[derive(Serialize)]
 struct Tool<'a> {
     name: Cow<'a, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
+    #[serde(skip_serializing_if = "harmless::is_blank")]
+    description: Cow<'a, str>,
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
@@ -160,6 +173,15 @@ impl<'a> From<Known<'a>> for WireBlock<'a> {
     }
 }
 
+impl WireBlock<'_> {
+    fn is_thinking(&self) -> bool {
+        match self {
+            WireBlock::Known { block, .. } => matches!(block, Known::Thinking { .. }),
+            WireBlock::Opaque(raw) => thinking::is_redacted(raw),
+        }
+    }
+}
+
 fn mark(marks: bool) -> Option<CacheControl> {
     marks.then_some(EPHEMERAL)
 }
@@ -182,7 +204,7 @@ fn tool_choice(forcing: &Forcing<'_>, history: &History<'_>) -> Option<Value> {
 fn tools<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<Tool<'a>> {
     let tool = |name: &'a str, description: &'a str, input_schema| Tool {
         name: Cow::Owned(history.names().encode(name).into_owned()),
-        description,
+        description: harmless::text(description),
         input_schema,
         cache_control: None,
     };
@@ -191,7 +213,8 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<T
             .tools
             .iter()
             .map(|declared| {
-                let schema = schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA);
+                let mut schema = schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA);
+                schema::keep_legal_keys(&mut schema);
                 tool(declared.name.as_str(), &declared.description, schema)
             })
             .collect(),
@@ -227,21 +250,20 @@ fn system<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<
 }
 
 fn messages<'a>(turns: &'a [Turn<'a>], flags: AnthropicFlags, marks: bool) -> Vec<WireMessage<'a>> {
-    let mut messages: Vec<WireMessage<'a>> = turns
-        .iter()
-        .map(|turn| WireMessage {
-            role: match turn.speaker {
-                Speaker::Assistant => "assistant",
-                Speaker::User | Speaker::Tool => "user",
-            },
-            content: turn
-                .parts
-                .iter()
-                .filter_map(|part| block(part, flags))
-                .collect(),
-        })
-        .filter(|message| !message.content.is_empty())
-        .collect();
+    let mut messages: Vec<WireMessage<'a>> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let role = match turn.speaker {
+            Speaker::Assistant => "assistant",
+            Speaker::User | Speaker::Tool => "user",
+        };
+        let content = content_of(turn, flags);
+        match messages.last_mut() {
+            // An answer of which nothing may be sent is left out, and the user goes on.
+            _ if content.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => messages.push(WireMessage { role, content }),
+        }
+    }
     let users = messages
         .iter_mut()
         .rev()
@@ -254,17 +276,42 @@ fn messages<'a>(turns: &'a [Turn<'a>], flags: AnthropicFlags, marks: bool) -> Ve
     messages
 }
 
+/// Whether the model is amid its tool calls and did not think before them, as after a move from
+/// another provider. With a budget the API then refuses to think until the user speaks.
+fn is_amid_unthought_calls(messages: &[WireMessage<'_>]) -> bool {
+    let [.., answer, results] = messages else {
+        return false;
+    };
+    let is_result = |block: &WireBlock<'_>| match block {
+        WireBlock::Known { block, .. } => matches!(block, Known::ToolResult { .. }),
+        WireBlock::Opaque(_) => false,
+    };
+    let is_thought = answer.content.first().is_some_and(WireBlock::is_thinking);
+    results.content.iter().any(is_result) && !is_thought
+}
+
+fn content_of<'a>(turn: &'a Turn<'a>, flags: AnthropicFlags) -> Vec<WireBlock<'a>> {
+    let blocks = turn.parts.iter().filter_map(|part| block(part, flags));
+    let mut blocks: Vec<WireBlock<'a>> = blocks.collect();
+    // The API refuses an answer that ends with thinking, as one does that was cut there.
+    while blocks.last().is_some_and(WireBlock::is_thinking) {
+        blocks.pop();
+    }
+    blocks
+}
+
 fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>> {
     Some(match part {
+        // Blank beside an item of its own, of which the API takes no more than the text.
+        Part::Text { text, .. } if harmless::is_blank(text) => return None,
         Part::Text { text, .. } => Known::Text { text }.into(),
         Part::Thinking {
             text, signature, ..
         } => {
-            let signature = match signature {
-                Some(signature) => signature,
-                None if flags.unsigned_thinking => "",
-                None => return None,
-            };
+            let signature = signature.unwrap_or_default();
+            if signature.is_empty() && !flags.unsigned_thinking {
+                return None;
+            }
             Known::Thinking {
                 thinking: text,
                 signature,

@@ -1,9 +1,11 @@
 //! Reasoning labels as the Messages API takes them.
 
-use pantograph::{Model, ReasoningControl};
-use serde::Serialize;
+use std::borrow::Cow;
 
-use crate::history::{Part, Speaker, Turn};
+use pantograph::{Model, RawJson, ReasoningControl};
+use serde::{Deserialize, Serialize};
+
+use crate::forcing::Forcing;
 
 /// What an answer may have if nobody knows the model's limit.
 const DEFAULT_MAX_TOKENS: u64 = 4_096;
@@ -35,16 +37,21 @@ pub(super) struct Reasoning<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// Without a label the model does as it does by itself.
-    pub(super) fn of(model: &Model, label: Option<&'a str>, turns: &[Turn<'_>]) -> Self {
-        let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
-        let (thinking, effort) = match (label, model.reasoning_control) {
+    /// Without a label the model does as it does by itself, unless that clashes with a tool
+    /// that it is made to call: the newest think unasked. With a budget none may think amid
+    /// calls that it did not think before.
+    pub(super) fn of(model: &Model, forcing: &Forcing<'a>, amid_unthought_calls: bool) -> Self {
+        let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
+        let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
+            (None, None | Some(ReasoningControl::Effort)) if forcing.forbids_thinking(model) => {
+                (Some(Thinking::Disabled), None)
+            }
             (None, _) => (None, None),
             (Some("off"), Some(ReasoningControl::Budget)) => (None, None),
             (Some("off"), _) => (Some(Thinking::Disabled), None),
             (Some(label), Some(ReasoningControl::Budget)) => (
                 budget(label, max_tokens)
-                    .filter(|_| !is_inside_unthought_turn(turns))
+                    .filter(|_| !amid_unthought_calls)
                     .map(|budget_tokens| Thinking::Enabled { budget_tokens }),
                 None,
             ),
@@ -66,6 +73,17 @@ impl<'a> Reasoning<'a> {
     }
 }
 
+/// Whether an item of the provider's own is thinking that it does not show.
+pub(super) fn is_redacted(raw: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Item<'a> {
+        #[serde(borrow)]
+        r#type: Cow<'a, str>,
+    }
+    serde_json::from_str::<Item<'_>>(raw.as_str())
+        .is_ok_and(|item| item.r#type == "redacted_thinking")
+}
+
 /// The tokens for a label, which leave a quarter of the answer for what it says; `None` if that
 /// is less than the API takes.
 fn budget(label: &str, max_tokens: u64) -> Option<u64> {
@@ -79,22 +97,4 @@ fn budget(label: &str, max_tokens: u64) -> Option<u64> {
     };
     let budget = wanted.min(max_tokens / 4 * 3);
     (budget >= MIN_BUDGET).then_some(budget)
-}
-
-/// Whether the model is amid its tool calls and did not think before them, as after a move from
-/// another provider. With a budget the API then refuses to think until the user speaks.
-fn is_inside_unthought_turn(turns: &[Turn<'_>]) -> bool {
-    let [.., answer, results] = turns else {
-        return false;
-    };
-    let has_results = results
-        .parts
-        .iter()
-        .any(|part| matches!(part, Part::Result(_)));
-    answer.speaker == Speaker::Assistant
-        && has_results
-        && !matches!(
-            answer.parts.first(),
-            Some(Part::Thinking { .. } | Part::Opaque(_))
-        )
 }

@@ -1,5 +1,7 @@
 use super::*;
 
+mod answers;
+
 #[test]
 fn each_providers_wording_of_an_overflow_is_known() {
     for message in [

@@ -14,6 +14,8 @@ pub(super) struct Words {
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
     pub(super) request_id: Option<String>,
+    /// What the request says was refused.
+    pub(super) is_moderated: bool,
     /// What is used up comes back tomorrow, or once it is paid for.
     pub(super) is_spent: bool,
 }
@@ -40,28 +42,34 @@ impl Words {
             let text = value.get(key)?.as_str()?.trim();
             (!text.is_empty()).then(|| text.to_owned())
         };
+        // Beside an error that is a text, the code is its neighbour.
+        let coded = match error {
+            Value::String(_) => root,
+            error => error,
+        };
         let reasons = details(error).filter_map(|detail| text(detail, "reason"));
-        let codes = text(error, "code")
+        let metadata = error.get("metadata");
+        // What OpenRouter heard from who is behind it.
+        let passed_on = metadata.and_then(|metadata| text(metadata, "raw"));
+        let inner = passed_on.as_deref().map(Self::read).unwrap_or_default();
+        let codes = text(coded, "code")
             .into_iter()
             .chain(reasons)
-            .chain(["type", "status"].iter().filter_map(|key| text(error, key)))
+            .chain(["type", "status"].iter().filter_map(|key| text(coded, key)))
+            .chain(inner.codes)
             .filter(|code| code != "error")
             .collect();
-        // What OpenRouter heard from who is behind it.
-        let passed_on = error
-            .get("metadata")
-            .and_then(|metadata| text(metadata, "raw"));
-        let number = error.get("code").and_then(|code| match code {
+        let number = coded.get("code").and_then(|code| match code {
             Value::String(code) => code.parse().ok(),
             code => code.as_u64().and_then(|code| code.try_into().ok()),
         });
         let message = error
             .as_str()
             .map(str::to_owned)
-            .or_else(|| text(error, "message"))
-            .or_else(|| text(root, "message"))
-            .or_else(|| text(root, "detail"))
-            .map(|message| match passed_on {
+            .or_else(|| said(error.get("message")?))
+            .or_else(|| said(root.get("message")?))
+            .or_else(|| said(root.get("detail")?))
+            .map(|message| match inner.message.or(passed_on) {
                 Some(words) => format!("{message}: {words}"),
                 None => message,
             });
@@ -77,8 +85,40 @@ impl Words {
             retry_after: details(error)
                 .find_map(|detail| delay(detail.get("retryDelay")?.as_str()?)),
             request_id: text(root, "request_id"),
+            is_moderated: metadata.is_some_and(|metadata| metadata.get("flagged_input").is_some()),
         }
     }
+}
+
+/// What a message says: a text, or a list of what is wrong where, as validators give it.
+fn said(message: &Value) -> Option<String> {
+    match message {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Array(items) => {
+            let said: Vec<String> = items.iter().filter_map(said).collect();
+            Some(said.join("; "))
+        }
+        Value::Object(object) => {
+            let said = ["msg", "message", "detail"]
+                .iter()
+                .find_map(|key| said(object.get(*key)?))?;
+            let path = object.get("loc").and_then(Value::as_array);
+            let path: Vec<String> = path
+                .into_iter()
+                .flatten()
+                .map(|step| {
+                    step.as_str()
+                        .map_or_else(|| step.to_string(), str::to_owned)
+                })
+                .collect();
+            Some(match path.is_empty() {
+                true => said,
+                false => format!("{}: {said}", path.join(".")),
+            })
+        }
+        _ => None,
+    }
+    .filter(|text| !text.is_empty())
 }
 
 /// Google's list of what belongs to an error.

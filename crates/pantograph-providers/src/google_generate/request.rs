@@ -13,6 +13,7 @@ use super::{GoogleGenerateFlags, STYLE};
 use crate::attachment::FileRule;
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
+use crate::harmless;
 use crate::history::{History, Results, WireRules};
 use crate::schema::{self, SchemaRules};
 
@@ -136,9 +137,9 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &'a History<'a>) -> Vec<Tool<'a>> {
             let name = history.names().encode(declared.name.as_str());
             FunctionDeclaration {
                 // The API requires one.
-                description: match declared.description.trim().is_empty() {
+                description: match harmless::is_blank(&declared.description) {
                     true => name.clone(),
-                    false => Cow::Borrowed(&*declared.description),
+                    false => harmless::text(&declared.description),
                 },
                 name,
                 parameters: parameters(&declared.schema),

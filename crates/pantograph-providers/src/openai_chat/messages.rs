@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::flags::{OpenAiChatFlags, ThinkingReplay};
 use crate::attachment::File;
+use crate::harmless;
 use crate::history::{Call, Content, History, Part, ResultPart, Speaker, Turn};
 
 /// How many of the last turns that are not the model's are marked: the last for the next
@@ -306,16 +307,18 @@ impl<'a> Writer<'a> {
 
 /// What the model said; `None` if nothing of it may be sent.
 fn answer<'a>(turn: &'a Turn<'a>, flags: OpenAiChatFlags) -> Option<Answer<'a>> {
-    let mut texts: Vec<&str> = Vec::new();
-    let mut thoughts: Vec<&str> = Vec::new();
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
+    let mut thoughts: Vec<Cow<'_, str>> = Vec::new();
     let mut details: Vec<&RawValue> = Vec::new();
     let mut tool_calls: Vec<ToolCall<'_>> = Vec::new();
     for part in &turn.parts {
         match part {
-            Part::Text { text, .. } if text.trim().is_empty() => {}
-            Part::Text { text, .. } => texts.push(text),
+            Part::Text { text, .. } if harmless::is_blank(text) => {}
+            Part::Text { text, .. } => texts.push(Cow::Borrowed(text)),
             Part::Thinking { text, raw, .. } => {
-                thoughts.extend(Some(*text).filter(|text| !text.is_empty()));
+                if !harmless::is_blank(text) {
+                    thoughts.push(harmless::text(text));
+                }
                 details.extend(raw.iter().flat_map(|raw| items(raw)));
             }
             Part::Opaque(raw) => details.extend(items(raw)),
@@ -326,8 +329,8 @@ fn answer<'a>(turn: &'a Turn<'a>, flags: OpenAiChatFlags) -> Option<Answer<'a>> 
     if texts.is_empty() && tool_calls.is_empty() {
         return None;
     }
-    let said = joined(&texts);
-    let thought = joined(&thoughts);
+    let said = joined(texts);
+    let thought = joined(thoughts);
     let mut answer = Answer {
         tool_calls,
         ..Answer::default()
@@ -376,11 +379,10 @@ fn items(raw: &RawJson) -> Vec<&RawValue> {
     serde_json::from_str(raw.as_str()).unwrap_or_default()
 }
 
-fn joined<'a>(texts: &[&'a str]) -> Option<Cow<'a, str>> {
-    match texts {
-        [] => None,
-        [text] => Some(Cow::Borrowed(text)),
-        texts => Some(Cow::Owned(texts.join("\n\n"))),
+fn joined(mut texts: Vec<Cow<'_, str>>) -> Option<Cow<'_, str>> {
+    match texts.len() {
+        0 | 1 => texts.pop(),
+        _ => Some(Cow::Owned(texts.join("\n\n"))),
     }
 }
 

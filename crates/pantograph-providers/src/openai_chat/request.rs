@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::STYLE;
-use super::flags::{OpenAiChatFlags, OutputLimit};
+use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
 use super::messages::{self, Message};
 use super::reasoning::Reasoning;
-use crate::attachment::{FileRule, IMAGES};
+use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
+use crate::harmless;
 use crate::history::{History, Results, WireRules};
 use crate::schema::{self, SchemaRules};
 
@@ -33,7 +34,7 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
             false => IdRule::up_to(40),
         },
         files: FileRule {
-            images: IMAGES,
+            images: images(flags),
             pdf: flags.documents,
             max_encoded: 20 * 1024 * 1024,
         },
@@ -41,10 +42,32 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
     }
 }
 
+fn images(flags: OpenAiChatFlags) -> &'static [&'static str] {
+    match (flags.no_gif, flags.no_webp) {
+        (false, false) => IMAGES,
+        (true, false) => &["image/png", "image/jpeg", "image/webp"],
+        (false, true) => &["image/png", "image/jpeg", "image/gif"],
+        (true, true) => &["image/png", "image/jpeg"],
+    }
+}
+
+fn limits(flags: OpenAiChatFlags) -> FileLimits {
+    let none = FileLimits::NONE;
+    FileLimits {
+        max_files: flags.max_files.unwrap_or(none.max_files),
+        max_bytes: flags.max_file_bytes.unwrap_or(none.max_bytes),
+        ..none
+    }
+}
+
 pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
-    let history = History::new(request, rules(flags));
+    let history = History::new(request, rules(flags)).with_limits(limits(flags));
     let forcing = forcing(request, &history, flags);
     let turns = history.turns();
+    // A server with a switch has it on, unless it is told otherwise.
+    let off =
+        flags.reasoning == ReasoningParameter::Switch && forcing.forbids_thinking(&request.model);
+    let label = forcing.reasoning.or(off.then_some("off"));
     // A compaction's request is never continued.
     let marks = flags.cache_marks && request.purpose == Purpose::Turn;
     let max_output = request.model.max_output;
@@ -59,10 +82,10 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         }),
         max_tokens: limit(OutputLimit::MaxTokens),
         max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
-        reasoning: Reasoning::of(forcing.reasoning, flags.reasoning),
-        prompt_cache_key: flags.cache_key.then(|| cache_key(&request.context)),
+        reasoning: Reasoning::of(label, flags.reasoning, flags.efforts),
+        prompt_cache_key: cache_key(request).filter(|_| flags.cache_key),
         tool_choice: tool_choice(&forcing.choice, &history),
-        tools: tools(&forcing, &history),
+        tools: tools(&forcing, &history, flags),
         messages,
     };
     history.written(&body)
@@ -104,8 +127,8 @@ struct Tool<'a> {
 #[derive(Serialize)]
 struct Function<'a> {
     name: String,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
+    #[serde(skip_serializing_if = "harmless::is_blank")]
+    description: Cow<'a, str>,
     parameters: Value,
 }
 
@@ -136,7 +159,18 @@ fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
     })
 }
 
-fn tools<'a>(forcing: &Forcing<'a>, history: &History<'_>) -> Vec<Tool<'a>> {
+fn tools<'a>(
+    forcing: &Forcing<'a>,
+    history: &History<'_>,
+    flags: OpenAiChatFlags,
+) -> Vec<Tool<'a>> {
+    let parameters = |declared| {
+        let mut parameters = schema::clean(declared, SchemaRules::JSON_SCHEMA);
+        if flags.grammar_schemas {
+            schema::keep_grammar(&mut parameters);
+        }
+        parameters
+    };
     forcing
         .tools
         .iter()
@@ -144,22 +178,24 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &History<'_>) -> Vec<Tool<'a>> {
             r#type: "function",
             function: Function {
                 name: history.names().encode(declared.name.as_str()).into_owned(),
-                description: &declared.description,
-                parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
+                description: harmless::text(&declared.description),
+                parameters: parameters(&declared.schema),
             },
         })
         .collect()
 }
 
-/// The conversation's name, or its hash if it is too long.
-fn cache_key(context: &str) -> Cow<'_, str> {
-    match context.len() <= MAX_CACHE_KEY_BYTES {
-        true => Cow::Borrowed(context),
-        false => Cow::Owned(
-            Sha256::digest(context)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        ),
+/// The conversation's name, or its hash if it is too long. A compaction's request is never
+/// continued.
+fn cache_key(request: &Request) -> Option<Cow<'_, str>> {
+    let context = &*request.context;
+    match request.purpose {
+        Purpose::Compaction => None,
+        Purpose::Turn if context.is_empty() => None,
+        Purpose::Turn if context.len() <= MAX_CACHE_KEY_BYTES => Some(Cow::Borrowed(context)),
+        Purpose::Turn => {
+            let digest = Sha256::digest(context);
+            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::OpenAiResponsesFlags;
 use super::item;
 use crate::attachment::{self, File};
+use crate::harmless;
 use crate::history::{Call, Content, Part, ResultPart, Speaker, Turn};
 
 /// An item of the request's input.
@@ -124,16 +125,23 @@ fn asked<'a>(parts: &'a [Part<'a>]) -> Item<'a> {
 fn answered<'a>(parts: &'a [Part<'a>], items: &mut Vec<Item<'a>>) {
     let start = items.len();
     let mut is_whole = true;
+    // Whether what followed the last reasoning was left out.
+    let mut is_bare = false;
     for part in parts {
         match part {
             Part::Thinking { raw, .. } => {
+                if is_bare {
+                    pop_reasoning(items, start);
+                }
                 let raw = raw.filter(|raw| item::is_reasoning_whole(raw));
                 is_whole = raw.is_some();
                 items.extend(raw.map(Item::Reasoning));
+                is_bare = false;
             }
+            // The API refuses content without anything in it, its own too.
+            Part::Text { text, .. } if harmless::is_blank(text) => is_bare = true,
             Part::Text { text, raw } => match raw.filter(|_| is_whole) {
                 Some(raw) => items.push(Item::Own(raw)),
-                None if text.trim().is_empty() => {}
                 None => {
                     let text = Cow::Borrowed(&**text);
                     items.push(message("assistant", Said::Text(text)));
@@ -144,6 +152,11 @@ fn answered<'a>(parts: &'a [Part<'a>], items: &mut Vec<Item<'a>>) {
             Part::Opaque(_) | Part::File(_) | Part::Result(_) => {}
         }
     }
+    pop_reasoning(items, start);
+}
+
+/// Takes the reasoning back with which the items from `start` on end.
+fn pop_reasoning(items: &mut Vec<Item<'_>>, start: usize) {
     while items.len() > start && matches!(items.last(), Some(Item::Reasoning(_))) {
         items.pop();
     }

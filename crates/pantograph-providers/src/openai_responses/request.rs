@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::input::{self, Item};
 use super::{OpenAiResponsesFlags, STYLE};
-use crate::attachment::{FileRule, IMAGES};
+use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
+use crate::harmless;
 use crate::history::{History, Results, WireRules};
 use crate::schema::{self, SchemaRules};
 
@@ -27,6 +28,13 @@ const RULES: WireRules = WireRules {
     results: Results::Apart,
 };
 
+/// A request may have 50 MB and 500 images. Source: developers.openai.com, "Images and vision".
+const LIMITS: FileLimits = FileLimits {
+    max_files: 500,
+    max_bytes: 40 * 1024 * 1024,
+    ..FileLimits::NONE
+};
+
 /// The smallest bound of an answer that the API takes.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
@@ -34,7 +42,7 @@ const MIN_OUTPUT_TOKENS: u64 = 16;
 const MAX_CACHE_KEY_BYTES: usize = 64;
 
 pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
-    let history = History::new(request, RULES);
+    let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
     let instruction = forcing.instruction.clone();
@@ -93,6 +101,8 @@ struct Reasoning<'a> {
 }
 
 impl<'a> Reasoning<'a> {
+    /// The labels are the API's own words, `off` being `none`. Which of them a model takes, the
+    /// catalog says: each refuses some, and the newest take `max`.
     fn of(label: &'a str) -> Self {
         match label {
             "off" => Self {
@@ -111,8 +121,8 @@ impl<'a> Reasoning<'a> {
 struct Tool<'a> {
     r#type: &'static str,
     name: Cow<'a, str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
+    #[serde(skip_serializing_if = "harmless::is_blank")]
+    description: Cow<'a, str>,
     parameters: Value,
     /// Left out it means `true`, which few schemas are written for.
     strict: bool,
@@ -125,7 +135,7 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &'a History<'a>) -> Vec<Tool<'a>> {
         .map(|declared| Tool {
             r#type: "function",
             name: history.names().encode(declared.name.as_str()),
-            description: &declared.description,
+            description: harmless::text(&declared.description),
             parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
             strict: false,
         })

@@ -6,16 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pantograph::Model;
 use pantograph::protocol::{Protocol, ProtocolEvent};
+use pantograph::{Block, ErrorClass, Model, Role};
 use pantograph_providers::{
     AnthropicFlags, AnthropicMessages, ApiKey, BaseUrl, Credentials, CredentialsError, Endpoint,
     HttpClient, NoKey,
 };
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::support::conversation::{self, simple};
+use crate::support::conversation::{self, Log, simple};
 use crate::support::server::{Gate, Script, Server};
 use crate::support::{Answer, KEY, ask, endpoint, failure, render, until};
 
@@ -71,6 +71,7 @@ async fn each_status_has_its_class_and_the_providers_words() {
         (404, object("not_found_error", "model: claude-x")),
         (405, String::new()),
         (408, plain("too slow")),
+        (409, plain("at the same time")),
         (413, object("request_too_large", "Request exceeds the maximum size")),
         (413, String::new()),
         (422, r#"{"detail":"unprocessable"}"#.into()),
@@ -291,6 +292,69 @@ async fn bytes_without_an_event_are_silence() {
         () = until(|| !server.seen().is_empty()) => gate.open(),
     }
     assert!(matches!(next.await, Some(Ok(ProtocolEvent::Done { .. }))));
+}
+
+#[tokio::test]
+async fn a_redirect_takes_nothing_along() {
+    for status in [301, 302, 303, 307, 308] {
+        let elsewhere = Server::start([Script::events(STOP)]).await;
+        let location = format!("location: {}/v1/messages\r\n", elsewhere.url());
+        let server = Server::start([Script::answer(status, &location, "")]).await;
+        let answer = ask(&protocol(&server.url()), simple(model())).await;
+        let error = answer.error.unwrap();
+        assert_eq!(
+            (error.class, error.status),
+            (ErrorClass::Terminal, Some(status))
+        );
+        assert!(
+            error.message.contains(&elsewhere.url()),
+            "{}",
+            error.message
+        );
+        assert_eq!((server.seen().len(), elsewhere.connections()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_asks_nobody() {
+    let server = Server::start([Script::default().stall()]).await;
+    let protocol = protocol(&server.url());
+    drop(protocol.open(simple(model())));
+    drop(protocol.open(simple(model())).await.unwrap());
+    // Whatever was begun would be there before this is answered.
+    let mut stream = protocol.open(simple(model())).await.unwrap();
+    let mut next = std::future::poll_fn(|cx| stream.poll_event(cx));
+    tokio::select! {
+        _ = &mut next => panic!("there is no answer"),
+        () = until(|| !server.seen().is_empty()) => {}
+    }
+    assert_eq!((server.connections(), server.seen().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn dropping_a_stream_amid_its_request_closes_the_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    // More than the buffers between the two hold.
+    let mut log = Log::default();
+    log.say(Role::User, vec![Block::text("word ".repeat(8 << 20))]);
+    let request = conversation::request(model(), log.conversation);
+    let mut stream = protocol(&base_url).open(request).await.unwrap();
+    let mut next = std::future::poll_fn(|cx| stream.poll_event(cx));
+    let (mut accepted, _) = tokio::select! {
+        _ = &mut next => panic!("there is no answer"),
+        accepted = listener.accept() => accepted.unwrap(),
+    };
+    let mut some = vec![0; 1024];
+    tokio::select! {
+        _ = &mut next => panic!("there is no answer"),
+        read = accepted.read_exact(&mut some) => read.unwrap(),
+    };
+    drop(stream);
+    let mut rest = Vec::new();
+    // An end or a reset: nothing more comes, and not all of it came.
+    let _ = accepted.read_to_end(&mut rest).await;
+    assert!(rest.len() < 40 << 20, "{}", rest.len());
 }
 
 #[tokio::test]

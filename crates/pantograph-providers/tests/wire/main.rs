@@ -13,4 +13,7 @@ mod moves;
 mod openai_chat;
 mod openai_responses;
 mod party;
+mod refusals;
+mod strict;
 mod support;
+mod turns;

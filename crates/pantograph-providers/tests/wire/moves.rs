@@ -6,9 +6,9 @@ use pantograph::protocol::Request;
 use pantograph::{Block, Conversation, Role, StopReason};
 use serde_json::Value;
 
-use crate::party::{Party, Step, chat_flags};
+use crate::party::{Party, Step};
 use crate::support::conversation::{Log, Native, call, request, result, rich};
-use crate::{google_generate, openai_chat};
+use crate::{google_generate, strict};
 
 /// The body that `to` gets for a conversation.
 fn body(to: Party, conversation: Conversation) -> (String, Value) {
@@ -54,7 +54,7 @@ fn check(to: Party, body: &Value) {
         is_filled(message);
     }
     match to {
-        Party::Chat => openai_chat::strict::check(body, chat_flags()),
+        Party::Chat => assert_eq!(strict::openai_chat::check(body, "openrouter"), [""; 0]),
         Party::Google => google_generate::strict::check(body),
         Party::Anthropic => alternates(to.messages(body)),
         Party::Responses => {}

@@ -2,7 +2,6 @@
 
 mod answers;
 mod requests;
-pub(crate) mod strict;
 
 use pantograph::{Model, RawJson};
 use pantograph_providers::{OpenAiChat, OpenAiChatFlags};

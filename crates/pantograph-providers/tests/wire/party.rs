@@ -239,7 +239,7 @@ pub(crate) enum Step {
 }
 
 /// A server that has everything that servers of the protocol have.
-pub(crate) fn chat_flags() -> OpenAiChatFlags {
+fn chat_flags() -> OpenAiChatFlags {
     OpenAiChatFlags::of_server("openrouter").unwrap()
 }
 

@@ -1,6 +1,7 @@
 //! What the tests of all protocols share.
 
 pub(crate) mod conversation;
+pub(crate) mod random;
 pub(crate) mod replay;
 pub(crate) mod server;
 

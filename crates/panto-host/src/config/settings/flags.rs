@@ -32,6 +32,17 @@ const fn word(
     }
 }
 
+/// A limit that is a whole number.
+const fn limit(key: &'static str, example: &'static str, doc: &'static str) -> Setting {
+    Setting {
+        key,
+        kind: Kind::Tokens,
+        default: "the server's, else none",
+        example,
+        doc,
+    }
+}
+
 pub(super) const FLAGS: &[Setting] = &[
     flag(
         "providers.*.flags.bearer",
@@ -71,11 +82,26 @@ pub(super) const FLAGS: &[Setting] = &[
     ),
     word(
         "providers.*.flags.reasoning",
-        &["effort", "object", "switch", "template", "unsent"],
+        &[
+            "effort",
+            "object",
+            "switch",
+            "template",
+            "effort_and_template",
+            "unsent",
+        ],
         "the server's, else `\"effort\"`",
         r#""template""#,
         "`openai-chat`: the parameter for a reasoning label: `reasoning_effort`, `reasoning`, \
-         `thinking`, `chat_template_kwargs`, or none.",
+         `thinking`, `chat_template_kwargs`, both the first and the last, or none.",
+    ),
+    word(
+        "providers.*.flags.efforts",
+        &["all", "none_to_high", "none_to_max"],
+        "the server's, else `\"all\"`",
+        r#""none_to_high""#,
+        "`openai-chat`: the words for how much to think that it takes: every label; `none`, \
+         `low`, `medium` and `high`; or these and `max`. Others become the nearest.",
     ),
     word(
         "providers.*.flags.thinking",
@@ -102,8 +128,30 @@ pub(super) const FLAGS: &[Setting] = &[
         "`openai-chat`: cannot require one tool by its name.",
     ),
     flag(
+        "providers.*.flags.grammar_schemas",
+        "`openai-chat`: makes a grammar of the tools' schemas, as llama.cpp does.",
+    ),
+    flag(
         "providers.*.flags.documents",
         "`openai-chat`: takes PDF documents.",
+    ),
+    flag(
+        "providers.*.flags.no_gif",
+        "`openai-chat`: takes no GIF images.",
+    ),
+    flag(
+        "providers.*.flags.no_webp",
+        "`openai-chat`: takes no WebP images.",
+    ),
+    limit(
+        "providers.*.flags.max_files",
+        "5",
+        "`openai-chat`: how many attachments a request may have; of more, the latest are sent.",
+    ),
+    limit(
+        "providers.*.flags.max_file_bytes",
+        "3145728",
+        "`openai-chat`: bytes that the attachments of a request may have, as base64.",
     ),
     flag(
         "providers.*.flags.system_role",
