@@ -23,13 +23,13 @@ fn a_turn_that_failed() {
 fn refused_credentials() {
     let ran =
         answer(r#"open = [{ error = "authentication", message = "invalid key", status = 401 }]"#);
-    insta::assert_snapshot!(ran.shown(), @r"
+    insta::assert_snapshot!(ran.shown(), @"
     exit 3
     -- stdout
     -- stderr
     error: `test:model` gave no answer
       cause: invalid key
-      hint: check the key of the provider `test`
+      hint: check the key of the provider `test`; `panto login test` stores another
     ");
 }
 

@@ -452,7 +452,7 @@ mod typed {
         terminal.type_in("sk-test-typedd\u{7f}\n");
         insta::assert_snapshot!(ended(&machine, terminal), @"
         exit 0
-        Key for anthropic (https://console.anthropic.com/settings/keys): 
+        Key for anthropic (https://platform.claude.com/settings/keys): 
         panto: stored the key of `anthropic` in `ROOT/home/.local/share/panto/auth/credentials.json`
         ");
         assert_eq!(
@@ -468,7 +468,7 @@ mod typed {
         terminal.type_in("sk-test-half\u{3}");
         insta::assert_snapshot!(ended(&machine, terminal), @"
         exit 130
-        Key for anthropic (https://console.anthropic.com/settings/keys): 
+        Key for anthropic (https://platform.claude.com/settings/keys): 
         panto: nothing was stored
         ");
         assert!(!machine.credentials().exists());
@@ -481,7 +481,7 @@ mod typed {
         terminal.type_in("\u{4}");
         insta::assert_snapshot!(ended(&machine, terminal), @"
         exit 2
-        Key for anthropic (https://console.anthropic.com/settings/keys): 
+        Key for anthropic (https://platform.claude.com/settings/keys): 
         error: no key was given; nothing was stored
         ");
         let mut terminal = asked(&machine);
@@ -501,7 +501,7 @@ mod typed {
         terminal.type_in("sk-test\u{1a}\u{1c}\n");
         insta::assert_snapshot!(ended(&machine, terminal), @"
         exit 2
-        Key for anthropic (https://console.anthropic.com/settings/keys): 
+        Key for anthropic (https://platform.claude.com/settings/keys): 
         error: this is no key: it has control characters
           hint: nothing was stored
         ");
@@ -530,7 +530,7 @@ mod typed {
         terminal.type_in("\n");
         insta::assert_snapshot!(ended(&machine, terminal), @"
         exit 2
-        Key for anthropic (https://console.anthropic.com/settings/keys): 
+        Key for anthropic (https://platform.claude.com/settings/keys): 
         error: a terminal takes no line that is so long; nothing was stored
           hint: pipe the key in: panto login PROVIDER < FILE
         ");

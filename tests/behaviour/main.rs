@@ -11,6 +11,7 @@ mod demo;
 mod disk_trouble;
 mod exit_codes;
 mod interrupt;
+mod keys;
 mod killed;
 mod layers;
 mod login;

@@ -1,81 +1,9 @@
 //! Which model answers, and what `panto models` says about it.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::thread::{self, JoinHandle};
-
 use serde_json::Value;
 
+use crate::support::loopback::{Loopback, chat, messages};
 use crate::support::{Machine, Ran};
-
-/// A server on loopback that answers one request.
-struct Server {
-    url: String,
-    asked: JoinHandle<Asked>,
-}
-
-/// What the server was asked.
-struct Asked {
-    /// The request line and the headers, lower case.
-    head: String,
-    body: Value,
-}
-
-impl Server {
-    /// Answers over Chat Completions.
-    fn chat() -> Self {
-        Self::answering(
-            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\n\
-             data: [DONE]\n\n",
-        )
-    }
-
-    /// Answers over the Messages API.
-    fn messages() -> Self {
-        Self::answering(
-            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n\
-             event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
-             event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello.\"}}\n\n\
-             event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
-             event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
-             event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
-        )
-    }
-
-    fn answering(events: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = thread::spawn(move || answer(listener.accept().unwrap().0, events));
-        Self { url, asked }
-    }
-
-    fn asked(self) -> Asked {
-        self.asked.join().unwrap()
-    }
-}
-
-fn answer(stream: TcpStream, events: &str) -> Asked {
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
-    }
-    let head = head.to_lowercase();
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "));
-    let mut body = vec![0; length.unwrap().parse().unwrap()];
-    reader.read_exact(&mut body).unwrap();
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{events}",
-        events.len()
-    );
-    reader.into_inner().write_all(answer.as_bytes()).unwrap();
-    Asked {
-        head,
-        body: serde_json::from_slice(&body).unwrap(),
-    }
-}
 
 /// Runs the program with variables in its environment.
 fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
@@ -88,9 +16,12 @@ const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "sk-test");
 
 #[test]
 fn a_key_alone_is_enough_and_standard_error_says_who_answers() {
-    let server = Server::messages();
+    let server = Loopback::start([messages("Hello.")]);
     let machine = Machine::without_config();
-    machine.write_config(&format!("providers.anthropic.base_url = {:?}", server.url));
+    machine.write_config(&format!(
+        "providers.anthropic.base_url = {:?}",
+        server.url()
+    ));
     let ran = run_with(&machine, &[KEY], &["-p", "hi"]);
     insta::assert_snapshot!(ran.shown(), @"
     exit 0
@@ -100,13 +31,9 @@ fn a_key_alone_is_enough_and_standard_error_says_who_answers() {
     panto: using anthropic:claude-sonnet-5-5 (key from the environment variable ANTHROPIC_API_KEY; choose another with `--model` or `model` in `ROOT/home/.config/panto/config.toml`)
     ");
     let asked = server.asked();
-    assert!(
-        asked.head.starts_with("post /v1/messages "),
-        "{}",
-        asked.head
-    );
-    assert!(asked.head.contains("\r\nx-api-key: sk-test\r\n"));
-    assert_eq!(asked.body["model"], "claude-sonnet-5-5");
+    assert_eq!(asked.path(), "/v1/messages");
+    assert_eq!(asked.header("x-api-key"), Some("sk-test"));
+    assert_eq!(asked.body()["model"], "claude-sonnet-5-5");
     let result = run_with(&machine, &[], &["-p", "hi", "-o", "json"]).result();
     assert_eq!(result["exit_code"], 2);
     assert_eq!(result["error"]["kind"], "config");
@@ -119,7 +46,7 @@ fn without_a_key_nothing_is_asked() {
     exit 2
     -- stdout
     -- stderr
-    error: no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set
+    error: no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set, and `ROOT/home/.local/share/panto/auth/credentials.json` has none
       hint: set a key, such as with `export ANTHROPIC_API_KEY=…` (https://platform.claude.com/settings/keys has them) or `panto login anthropic`; a server on this machine needs none: `--base-url http://127.0.0.1:8080/v1 --model NAME`; `panto models --all` lists what there is, and `panto demo` needs nothing
     ");
     let blank = run_with(&machine, &[("OPENAI_API_KEY", " ")], &["-p", "hi"]);
@@ -135,9 +62,9 @@ fn without_a_key_nothing_is_asked() {
 
 #[test]
 fn a_local_server_takes_a_url_and_a_name() {
-    let server = Server::chat();
+    let server = Loopback::start([chat("Hello.")]);
     let machine = Machine::without_config();
-    let url = format!("{}/v1", server.url);
+    let url = format!("{}/v1", server.url());
     // A key of somebody else is in the environment, and is not sent.
     let arguments = ["-p", "hi", "--base-url", &url, "--model", "qwen3:8b"];
     let ran = run_with(&machine, &[("OPENAI_API_KEY", "sk-test")], &arguments);
@@ -149,25 +76,21 @@ fn a_local_server_takes_a_url_and_a_name() {
     warning: neither the catalog nor a configuration lists the model `local:qwen3:8b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models."qwen3:8b"]`
     "#);
     let asked = server.asked();
-    assert!(
-        asked.head.starts_with("post /v1/chat/completions "),
-        "{}",
-        asked.head
-    );
-    assert!(!asked.head.contains("authorization"), "{}", asked.head);
-    assert_eq!(asked.body["model"], "qwen3:8b");
+    assert_eq!(asked.path(), "/v1/chat/completions");
+    assert_eq!(asked.header("authorization"), None);
+    assert_eq!(asked.body()["model"], "qwen3:8b");
 }
 
 #[test]
 fn a_local_server_takes_two_lines() {
-    let server = Server::chat();
+    let server = Loopback::start([chat("Hello.")]);
     let machine = Machine::without_config();
     machine.write_config(&format!(
         "model = \"local:qwen\"\nproviders.local.base_url = {:?}\n",
-        server.url
+        server.url()
     ));
     assert_eq!(machine.run(&["-p", "hi"]).answer(), "Hello.\n");
-    assert_eq!(server.asked().body["model"], "qwen");
+    assert_eq!(server.asked().body()["model"], "qwen");
 }
 
 #[test]
@@ -244,9 +167,12 @@ fn a_name_that_may_mean_several_is_refused_with_them() {
 
 #[test]
 fn a_session_keeps_the_whole_reference() {
-    let server = Server::messages();
+    let server = Loopback::start([messages("Hello.")]);
     let machine = Machine::without_config();
-    machine.write_config(&format!("providers.anthropic.base_url = {:?}", server.url));
+    machine.write_config(&format!(
+        "providers.anthropic.base_url = {:?}",
+        server.url()
+    ));
     let ran = run_with(
         &machine,
         &[KEY],

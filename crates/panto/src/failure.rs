@@ -276,7 +276,9 @@ pub(crate) fn of_turn(error: &TurnError, model: &str, way_on: WayOn) -> Failure 
         }
         ErrorClass::Authentication => Failure {
             exit: Exit::CredentialsRefused,
-            ..failure.with_hint(format!("check the key of the provider `{provider}`"))
+            ..failure.with_hint(format!(
+                "check the key of the provider `{provider}`; `panto login {provider}` stores another"
+            ))
         },
         ErrorClass::ModelNotFound => failure.with_hint(format!(
             "the provider `{provider}` does not have this model, or your key may not use it"
@@ -311,10 +313,10 @@ mod tests {
             WayOn::NotKept,
         );
         assert_eq!(failure.exit.code(), 3);
-        insta::assert_snapshot!(shown(&failure), @r"
+        insta::assert_snapshot!(shown(&failure), @"
         error: `anthropic:sonnet` gave no answer
           cause: invalid x-api-key
-          hint: check the key of the provider `anthropic`
+          hint: check the key of the provider `anthropic`; `panto login anthropic` stores another
         ");
     }
 

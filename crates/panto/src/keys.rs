@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use panto_host::Config;
 use panto_host::config::Provider;
-use panto_host::credentials::{CredentialStore, KeyNeed, KeyRequest, KeySource, KeySources};
+use panto_host::credentials::{CredentialStore, KeyNeed, KeyRequest, KeySources};
 use panto_host::models::KeyLookup;
 use parking_lot::Mutex;
 
@@ -63,21 +63,20 @@ impl Keys {
         })
     }
 
-    /// Makes sure that a provider's protocol gets a key, if it takes one; gives its source.
+    /// Makes sure that a provider's protocol gets a key, if it takes one.
     ///
     /// # Errors
     ///
     /// There is none, or its source gives none.
-    pub(crate) async fn prepare(&self, provider: &str) -> Result<Option<KeySource>, Failure> {
+    pub(crate) async fn prepare(&self, provider: &str) -> Result<(), Failure> {
         let sources = self.0.in_use.lock().get(provider).cloned();
         let Some(sources) = sources else {
-            return Ok(None);
+            return Ok(());
         };
-        let prepared = sources.prepare().await?;
-        for warning in &prepared.warnings {
+        for warning in &sources.prepare().await?.warnings {
             streams::warn(warning);
         }
-        Ok(prepared.source)
+        Ok(())
     }
 }
 

@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use panto_host::credentials::KeySource;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
@@ -50,15 +49,6 @@ impl Ended {
             exit: failure.exit,
             failure: Some(failure),
         }
-    }
-
-    /// The same; if the provider refused its key, people hear where that is from.
-    fn with_key_of(mut self, source: Option<KeySource>) -> Self {
-        if let (Exit::CredentialsRefused, Some(source)) = (self.exit, source) {
-            let hint = format!("the key is from {source}");
-            self.failure = self.failure.map(|failure| failure.with_hint(hint));
-        }
-        self
     }
 
     /// A signal came before the run had a session.
@@ -118,18 +108,16 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         let signals = Signals::listen()?;
         let question = async {
             // First: a person without a key need not write a prompt.
-            let key = keys.prepare(&chosen.provider.name).await?;
-            Ok((key, to_ask(source.read().await?, &args)?))
+            keys.prepare(&chosen.provider.name).await?;
+            to_ask(source.read().await?, &args)
         };
         let question = tokio::select! {
             question = question => question.map(Some),
             _ = signals.first() => Ok(None),
         };
         let ended = match question {
-            Ok(Some((key, ask))) => match open_agent(builder, &args, &place).await {
-                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output)
-                    .await
-                    .with_key_of(key),
+            Ok(Some(ask)) => match open_agent(builder, &args, &place).await {
+                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
                 Err(failure) => Ended::early(failure),
             },
             Ok(None) => Ended::interrupted(signals.first().await),

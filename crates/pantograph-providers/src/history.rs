@@ -13,11 +13,18 @@ use std::sync::Arc;
 use pantograph::protocol::Request;
 use pantograph::wire_name::WireNames;
 use pantograph::{Attachment, Block, Message, Origin, RawJson, Role, ToolContent, ToolStatus};
+use serde::Serialize;
 
 use crate::attachment::{self, File, FileLimits, FileRule};
 use crate::call_ids::{CallIds, IdRule};
 use crate::harmless;
 pub(crate) use files::reads_files;
+
+/// What a request has around its conversation, roughly.
+const ROOM_BYTES: usize = 4 * 1024;
+
+/// What a block has around its text, roughly.
+const BLOCK_BYTES: usize = 100;
 
 /// What a protocol wants of its history.
 #[derive(Debug, Clone, Copy)]
@@ -200,6 +207,19 @@ impl<'a> History<'a> {
         turns
     }
 
+    /// The bytes of a request with this conversation in it.
+    pub(crate) fn written(&self, body: &impl Serialize) -> Vec<u8> {
+        let text = text_bytes(self.request.conversation.messages());
+        // Room for escapes, so that a long conversation is not moved while it is written. Memory
+        // that is not written to costs nothing.
+        let mut bytes = Vec::with_capacity(text + text / 4 + ROOM_BYTES);
+        // Writing into memory fails only for maps with keys that are no strings; there are none.
+        match serde_json::to_writer(&mut bytes, body) {
+            Ok(()) => bytes,
+            Err(_) => Vec::new(),
+        }
+    }
+
     fn parts<'b>(
         &'b self,
         message: &'b Message,
@@ -303,6 +323,29 @@ impl<'a> History<'a> {
             && origin.base_url == self.own.base_url
             && origin.model == self.own.model
     }
+}
+
+/// The bytes of all text, before any is escaped.
+fn text_bytes(messages: &[Arc<Message>]) -> usize {
+    let blocks = messages.iter().flat_map(|message| &message.blocks);
+    let bytes = blocks.map(|block| match block {
+        Block::Text { text, .. } | Block::Thinking { text, .. } | Block::Summary { text } => {
+            text.len()
+        }
+        Block::ToolCall(call) => call.input.len(),
+        Block::ToolResult(result) => result
+            .content
+            .iter()
+            .map(|part| match part {
+                ToolContent::Text(text) => text.len(),
+                ToolContent::Attachment(_) => 0,
+            })
+            .sum(),
+        Block::Opaque { raw } => raw.as_str().len(),
+        Block::Attachment(_) => 0,
+    });
+    // What stands around a block.
+    bytes.map(|bytes| bytes + BLOCK_BYTES).sum()
 }
 
 /// The names of a request's tools and of all that its conversation called.

@@ -1,5 +1,7 @@
 //! One client for every provider, and one request over it.
 
+mod lookup;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
@@ -7,15 +9,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use pantograph::{ErrorClass, ProviderError};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
+use tokio::sync::OnceCell;
 
 use crate::credentials::ApiKey;
 use crate::endpoint::Endpoint;
 use crate::sse::Body;
+use lookup::Lookups;
 
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);
@@ -30,8 +35,8 @@ const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs
 #[derive(Clone)]
 pub struct HttpClient {
     proxies: Proxies,
-    /// By connect limit, which is the connection's and not the request's. There are few.
-    clients: Arc<Mutex<HashMap<Option<Duration>, Client>>>,
+    clients: Arc<Mutex<HashMap<Kind, Arc<OnceCell<Client>>>>>,
+    lookups: Arc<Lookups>,
     /// What a test needs of a client and no environment gives it.
     #[cfg(test)]
     adapted: Option<Adapted>,
@@ -43,6 +48,24 @@ type Adapted = Arc<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Se
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proxies {
     FromEnvironment,
+    None,
+}
+
+/// What connections have in common that share a pool. There are few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    /// The limit is the connection's and not the request's.
+    connect: Option<Duration>,
+    roots: Roots,
+}
+
+/// The certificates that servers are checked by.
+///
+/// Reading the system's takes longer than all else before the first request, and there may be
+/// none. A server without TLS needs neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Roots {
+    System,
     None,
 }
 
@@ -61,25 +84,30 @@ impl HttpClient {
         Self {
             proxies,
             clients: Arc::default(),
+            lookups: Arc::default(),
             #[cfg(test)]
             adapted: None,
         }
     }
 
-    fn client(&self, connect: Option<Duration>) -> Result<Client, ProviderError> {
-        let mut clients = self.clients.lock();
-        if let Some(client) = clients.get(&connect) {
-            return Ok(client.clone());
-        }
+    /// The client for connections of a kind; the first to ask for it makes it.
+    async fn client(&self, kind: Kind) -> Result<Client, ProviderError> {
+        let cell = Arc::clone(self.clients.lock().entry(kind).or_default());
+        let client = cell.get_or_try_init(|| self.build(kind)).await?;
+        Ok(client.clone())
+    }
+
+    async fn build(&self, kind: Kind) -> Result<Client, ProviderError> {
         let mut builder = Client::builder()
             .user_agent(concat!("panto/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
+            .dns_resolver(Arc::clone(&self.lookups))
             .pool_idle_timeout(POOL_IDLE)
             .http2_adaptive_window(true)
             .http2_keep_alive_interval(PING.0)
             .http2_keep_alive_timeout(PING.1);
-        if let Some(connect) = connect {
+        if let Some(connect) = kind.connect {
             builder = builder.connect_timeout(connect);
         }
         if self.proxies == Proxies::None {
@@ -89,15 +117,20 @@ impl HttpClient {
         if let Some(adapt) = &self.adapted {
             builder = adapt(builder);
         }
-        let client = builder.build().map_err(|error| {
+        let built = match kind.roots {
+            Roots::None => builder.tls_certs_only([]).build(),
+            // Reads files.
+            Roots::System => tokio::task::spawn_blocking(|| builder.build())
+                .await
+                .map_err(|_| ProviderError::transport("the request was abandoned"))?,
+        };
+        built.map_err(|error| {
             let cause = root_cause(&error);
             ProviderError::new(
                 ErrorClass::Terminal,
                 format!("could not set up HTTP: {cause}"),
             )
-        })?;
-        clients.insert(connect, client.clone());
-        Ok(client)
+        })
     }
 }
 
@@ -184,15 +217,23 @@ pub(crate) async fn send(
         headers.insert(name, value.clone());
     }
     let place = Place::of(&url, connect);
-    endpoint
-        .client
-        .client(connect)?
-        .post(url)
-        .headers(headers)
-        .body(body)
-        .send()
-        .await
-        .map_err(|error| place.failure(&error))
+    let body = Bytes::from(body);
+    let mut roots = match url.scheme() {
+        "http" => Roots::None,
+        _ => Roots::System,
+    };
+    loop {
+        let client = endpoint.client.client(Kind { connect, roots }).await?;
+        let request = client
+            .post(url.clone())
+            .headers(headers.clone())
+            .body(body.clone());
+        match request.send().await {
+            // Only a proxy can have asked for TLS, and nothing of the request has left.
+            Err(error) if roots == Roots::None && is_about_tls(&error) => roots = Roots::System,
+            sent => return sent.map_err(|error| place.failure(&error)),
+        }
+    }
 }
 
 /// The rest of an answer. Dropping it closes the connection.
@@ -249,7 +290,7 @@ impl Place {
             format!(
                 "`{host}` refused the connection; is the server running, and the base URL right?"
             )
-        } else if is_io(error, io::ErrorKind::InvalidData) {
+        } else if is_about_tls(error) {
             // A certificate or a server without TLS: asking again changes nothing.
             let message = format!(
                 "no secure connection to `{host}`; does it speak TLS there, and is its certificate \
@@ -283,6 +324,11 @@ fn is_io(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
             let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
             error.kind() == kind || inner.is_some_and(|inner| is_io(inner, kind))
         })
+}
+
+/// Whether a server's certificate was refused, or it speaks no TLS.
+fn is_about_tls(error: &reqwest::Error) -> bool {
+    error.is_connect() && is_io(error, io::ErrorKind::InvalidData)
 }
 
 // The two below are of types that cannot be named here. Only words depend on them.

@@ -190,7 +190,8 @@ async fn ask(endpoint: Endpoint, post: Post) -> (Exchange, Result<Body, Provider
     let answer = async {
         exchange.key = endpoint.credentials.key().await?;
         let response = http::send(&endpoint, exchange.key.as_ref(), post).await?;
-        exchange.request_id = failure::request_id(response.headers());
+        // A server may repeat a key in any header.
+        exchange.request_id = failure::request_id(response.headers()).map(|id| exchange.redact(id));
         tracing::debug!(
             status = response.status().as_u16(),
             request_id = exchange.request_id.as_deref(),

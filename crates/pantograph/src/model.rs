@@ -123,14 +123,21 @@ impl Model {
     /// The reasoning label that holds for an answer to `choice`.
     ///
     /// [`Model::reasoning`], but `off` where the model cannot both think and be made to call a
-    /// tool, and none where it takes none.
+    /// tool, and none where it takes none. Without a label that holds for a model whose control is
+    /// known: it may think unasked.
     pub fn effective_reasoning(&self, choice: &ToolChoice) -> Option<&str> {
         if self.reasoning_control == Some(ReasoningControl::None) {
             return None;
         }
         let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
         match self.reasoning.as_deref() {
-            Some(_) if forced && self.forced_tool == ForcedTool::WithoutThinking => Some("off"),
+            label
+                if forced
+                    && self.forced_tool == ForcedTool::WithoutThinking
+                    && (label.is_some() || self.reasoning_control.is_some()) =>
+            {
+                Some("off")
+            }
             label => label,
         }
     }
@@ -280,6 +287,17 @@ mod tests {
                 "{forced_tool:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_model_that_may_think_unasked_does_not_when_a_tool_is_forced() {
+        let mut model = Model::new(ModelRef::parse("a:b").unwrap());
+        model.reasoning_control = Some(ReasoningControl::Effort);
+        assert_eq!(model.effective_reasoning(&ToolChoice::Auto), None);
+        assert_eq!(
+            model.effective_reasoning(&ToolChoice::Required),
+            Some("off")
+        );
     }
 
     #[test]

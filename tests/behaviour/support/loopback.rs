@@ -1,5 +1,6 @@
 //! A provider on loopback, for a program that is run to its end.
 
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 #[path = "../../../crates/pantograph-providers/tests/wire/support/server.rs"]
@@ -43,6 +44,14 @@ impl Loopback {
         self.server.seen()
     }
 
+    /// The one request that came.
+    #[track_caller]
+    pub(crate) fn asked(&self) -> Asked {
+        let seen = self.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        Asked(seen[0].clone())
+    }
+
     /// A machine whose model answers from here over `openai-chat`, without repetitions.
     pub(crate) fn machine(&self) -> Machine {
         let machine = Machine::without_config();
@@ -63,9 +72,70 @@ context_window = 100000
     }
 }
 
+/// What a server was asked.
+pub(crate) struct Asked(Seen);
+
+impl Asked {
+    pub(crate) fn path(&self) -> &str {
+        self.0.line.split(' ').nth(1).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.0.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn body(&self) -> Value {
+        serde_json::from_slice(&self.0.body).unwrap()
+    }
+}
+
 /// A streamed answer of `openai-chat` that says `text`.
 pub(crate) fn chat(text: &str) -> Script {
-    let delta = serde_json::json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
+    let delta = json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
     let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     Script::events(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n"))
+}
+
+/// A streamed answer of `anthropic-messages` that says `text`.
+pub(crate) fn messages(text: &str) -> Script {
+    events(&[
+        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 1, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 2 } }),
+        json!({ "type": "message_stop" }),
+    ])
+}
+
+/// A streamed answer of `openai-responses` that says `text`.
+pub(crate) fn responses(text: &str) -> Script {
+    let item = json!({
+        "id": "msg_1", "type": "message", "status": "completed", "role": "assistant",
+        "content": [{ "type": "output_text", "annotations": [], "text": text }],
+    });
+    events(&[
+        json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress" } }),
+        json!({ "type": "response.output_item.added", "output_index": 0, "item": { "id": "msg_1", "type": "message", "status": "in_progress", "role": "assistant", "content": [] } }),
+        json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "msg_1", "delta": text }),
+        json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
+        json!({ "type": "response.completed", "response": { "id": "resp_1", "status": "completed", "output": [item], "usage": { "input_tokens": 1, "output_tokens": 1 } } }),
+    ])
+}
+
+/// A streamed answer of `google-generate` that says `text`.
+pub(crate) fn generate(text: &str) -> Script {
+    events(&[json!({
+        "candidates": [{ "content": { "role": "model", "parts": [{ "text": text }] }, "finishReason": "STOP" }],
+        "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1 },
+    })])
+}
+
+fn events(events: &[Value]) -> Script {
+    let event = |event: &Value| match event["type"].as_str() {
+        Some(name) => format!("event: {name}\ndata: {event}\n\n"),
+        None => format!("data: {event}\n\n"),
+    };
+    Script::events(&events.iter().map(event).collect::<String>())
 }

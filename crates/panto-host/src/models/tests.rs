@@ -402,7 +402,7 @@ fn a_place_on_the_command_line() {
     insta::assert_snapshot!(at(&nothing, "anthropic:opus-5", url), @"
     anthropic:claude-opus-5 -
     `anthropic:opus-5` is anthropic:claude-opus-5
-    anthropic-messages http://127.0.0.1:8080/v1 true
+    anthropic-messages http://127.0.0.1:8080/v1 false
     ");
     insta::assert_snapshot!(at(&nothing, "", url), @"`--base-url` says where a model is reached, and needs `--model NAME` to say which");
     insta::assert_snapshot!(at(&nothing, "a b", url), @"`a b` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `openrouter:qwen/qwen3.5-35b-a3b`, `openrouter:qwen/qwen3.6-35b-a3b`");

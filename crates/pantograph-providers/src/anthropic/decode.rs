@@ -171,7 +171,8 @@ impl Decoder for MessagesDecoder {
         match event.kind {
             EventKind::MessageStart => {
                 let usage = event.message.and_then(|message| message.usage);
-                out.extend(usage.map(|usage| ProtocolEvent::Usage(usage.into())));
+                let usage = usage.map(|usage| (*usage).into());
+                out.extend(usage.map(ProtocolEvent::Usage));
             }
             EventKind::ContentBlockStart => {
                 if let Some(block) = event.content_block {
@@ -185,7 +186,8 @@ impl Decoder for MessagesDecoder {
             }
             EventKind::ContentBlockStop => self.end_block(index, out),
             EventKind::MessageDelta => {
-                out.extend(event.usage.map(|usage| ProtocolEvent::Usage(usage.into())));
+                let usage = event.usage.map(|usage| (*usage).into());
+                out.extend(usage.map(ProtocolEvent::Usage));
                 if let Some(delta) = &event.delta {
                     self.stopped(delta)?;
                 }
@@ -197,7 +199,8 @@ impl Decoder for MessagesDecoder {
     }
 }
 
-/// Any event. Flat, so that it is read in one pass.
+/// Any event. Flat, so that it is read in one pass; what most events lack is boxed, since what is
+/// read is moved.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", default)]
@@ -206,8 +209,8 @@ struct Event<'a> {
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
     delta: Option<Delta>,
-    message: Option<Started>,
-    usage: Option<WireUsage>,
+    message: Option<Box<Started>>,
+    usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -237,7 +240,7 @@ struct Delta {
     signature: Option<String>,
     partial_json: Option<String>,
     stop_reason: Option<String>,
-    stop_details: Option<StopDetails>,
+    stop_details: Option<Box<StopDetails>>,
 }
 
 #[derive(Deserialize)]
@@ -270,7 +273,7 @@ enum BlockKind {
 
 #[derive(Deserialize)]
 struct Started {
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Deserialize)]

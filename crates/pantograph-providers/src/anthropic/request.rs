@@ -64,8 +64,7 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
         system: system(&forcing, &history, marks),
         messages,
     };
-    // Writing into memory fails only for maps with keys that are no strings; there are none.
-    serde_json::to_vec(&body).unwrap_or_default()
+    history.written(&body)
 }
 
 #[derive(Serialize)]

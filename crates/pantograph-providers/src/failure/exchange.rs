@@ -46,7 +46,8 @@ impl Exchange {
     pub(crate) fn complete(&self, mut error: ProviderError) -> ProviderError {
         error.message = cut(self.redact(error.message), MAX_MESSAGE_CHARS);
         error.code = error.code.map(|code| self.redact(code));
-        error.request_id = error.request_id.or_else(|| self.request_id.clone());
+        let request_id = error.request_id.map(|id| self.redact(id));
+        error.request_id = request_id.or_else(|| self.request_id.clone());
         if error.class == ErrorClass::Authentication
             && (error.status.is_some() || error.code.is_some())
         {

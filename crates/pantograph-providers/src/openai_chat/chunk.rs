@@ -1,5 +1,6 @@
 //! One chunk of an answer, in every form that servers give it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use pantograph::Usage;
@@ -9,14 +10,15 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What one event holds. Fields that are not here do not matter.
+/// What one event holds. Fields that are not here do not matter, and those that most events lack
+/// are boxed, since what is read is moved.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
     /// Where Groq reported usage before it took `stream_options`.
-    x_groq: Option<UsageBeside>,
+    x_groq: Option<Box<UsageBeside>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     object: Option<Object>,
@@ -29,7 +31,7 @@ impl Chunk<'_> {
 
     pub(super) fn usage(&mut self) -> Option<Usage> {
         let beside = self.x_groq.take().and_then(|beside| beside.usage);
-        self.usage.take().or(beside).map(Usage::from)
+        self.usage.take().or(beside).map(|usage| (*usage).into())
     }
 }
 
@@ -48,9 +50,10 @@ pub(super) struct Choice<'a> {
     pub(super) index: Option<u32>,
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    pub(super) finish_reason: Option<String>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Option<Cow<'a, str>>,
     /// Where Moonshot reports it.
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +67,7 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
     /// One call without id, as it was before `tool_calls`.
-    pub(super) function_call: Option<FunctionDelta>,
+    pub(super) function_call: Option<Box<FunctionDelta>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,7 +87,7 @@ pub(super) struct FunctionDelta {
 
 #[derive(Deserialize)]
 struct UsageBeside {
-    usage: Option<WireUsage>,
+    usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Deserialize)]

@@ -44,7 +44,8 @@ impl ChatDecoder {
         if let Some(delta) = choice.delta {
             self.delta(delta, out);
         }
-        out.extend(choice.usage.map(|usage| ProtocolEvent::Usage(usage.into())));
+        let usage = choice.usage.map(|usage| (*usage).into());
+        out.extend(usage.map(ProtocolEvent::Usage));
         match choice.finish_reason.as_deref() {
             // Some servers repeat it with the usage, and not always the same.
             Some(reason) if !reason.is_empty() && self.stop.is_none() => {
@@ -77,7 +78,7 @@ impl ChatDecoder {
         self.refusal
             .push_str(delta.refusal.as_deref().unwrap_or_default());
         let old_form = delta.function_call.map(|function| CallDelta {
-            function: Some(function),
+            function: Some(*function),
             ..CallDelta::default()
         });
         let pieces = delta.tool_calls.into_iter().flatten().chain(old_form);

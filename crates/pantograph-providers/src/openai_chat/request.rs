@@ -88,8 +88,7 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         tools: tools(&forcing, &history, flags),
         messages,
     };
-    // Writing into memory fails only for maps with keys that are no strings; there are none.
-    serde_json::to_vec(&body).unwrap_or_default()
+    history.written(&body)
 }
 
 #[derive(Serialize)]

@@ -66,8 +66,7 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
         // Last, so that a longer conversation begins as the shorter did.
         input: input::items(history.system(), &turns, instruction, flags),
     };
-    // Writing into memory fails only for maps with keys that are no strings; there are none.
-    serde_json::to_vec(&body).unwrap_or_default()
+    history.written(&body)
 }
 
 fn reasons(model: &Model) -> bool {

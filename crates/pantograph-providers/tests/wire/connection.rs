@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::conversation::{self, Log, simple};
 use crate::support::server::{Gate, Script, Server};
-use crate::support::{Answer, KEY, ask, endpoint, failure, render};
+use crate::support::{Answer, KEY, ask, endpoint, failure, render, until};
 
 const HELLO: &str = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}
 
@@ -390,22 +390,6 @@ async fn a_connection_that_was_read_to_its_end_is_used_again() {
 }
 
 #[tokio::test]
-async fn many_streams_need_one_thread() {
-    let gate = Gate::new();
-    let scripts = (0..64).map(|_| Script::begin().chunk(HELLO).wait(&gate).chunk(STOP).end());
-    let server = Server::start(scripts).await;
-    let protocol = protocol(&server.url());
-    let streams = (0..64).map(|_| ask(&protocol, simple(model())));
-    let all = futures_util::future::join_all(streams);
-    let open = async {
-        until(|| server.seen().len() == 64).await;
-        gate.open();
-    };
-    let (answers, ()) = tokio::join!(all, open);
-    assert!(answers.iter().all(|answer| answer.events.len() == 2));
-}
-
-#[tokio::test]
 async fn a_key_that_a_provider_repeats_is_taken_out() {
     let words = format!("bad key {KEY} in x-team: another-long-secret");
     let object = format!(r#"{{"error":{{"type":"{KEY}","message":"{words}"}}}}"#);
@@ -461,11 +445,4 @@ async fn credentials_that_fail_send_nothing_and_no_key_is_said() {
     authentication: no usable key from `pass show x`: it exited with 1
     authentication: the provider answered with 401 Unauthorized and no words (no key was sent) [status 401]
     ");
-}
-
-/// Lets others go on until the condition holds.
-async fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        tokio::task::yield_now().await;
-    }
 }

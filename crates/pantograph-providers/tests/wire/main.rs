@@ -5,8 +5,10 @@
 
 mod agent;
 mod anthropic;
+mod certificates;
 mod connection;
 mod google_generate;
+mod many;
 mod moves;
 mod openai_chat;
 mod openai_responses;

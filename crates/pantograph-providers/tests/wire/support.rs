@@ -98,3 +98,10 @@ pub(crate) fn failure(error: &ProviderError) -> String {
     add("id", request_id.clone());
     line
 }
+
+/// Lets others go on until the condition holds.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -12,6 +12,10 @@ const MAX_DEPTH: usize = 100;
 /// Replaces escapes of surrogates that are not one of a pair. Nothing moves: both escapes have
 /// the same length. Looks at backslashes only, since valid JSON has them in strings only.
 pub(super) fn repair_surrogates(input: &str) -> Cow<'_, str> {
+    // Most inputs have none, and this search is the faster by far.
+    if !input.contains("\\u") {
+        return Cow::Borrowed(input);
+    }
     let mut repaired = String::new();
     let mut copied = 0;
     let mut at = 0;

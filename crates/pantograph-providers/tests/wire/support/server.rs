@@ -85,6 +85,12 @@ impl Script {
         self.step(Step::Wait(gate.clone()))
     }
 
+    /// This, and then the other.
+    pub(crate) fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     pub(crate) fn stall(self) -> Self {
         self.step(Step::Stall)
     }

@@ -1,7 +1,9 @@
 //! Reading a whole session.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::decode::{self, Context, HeaderFault};
@@ -37,7 +39,28 @@ pub(super) fn bytes(mut file: &File, path: &Path) -> Result<Vec<u8>, SessionErro
 /// Reads a session's file from its beginning, which nobody has read from yet.
 pub(super) fn file(file: &File, places: &Places) -> Result<Loaded, SessionError> {
     const BLOCK: usize = 256 * 1024;
+    grow_heap(file.metadata().map_or(0, |metadata| metadata.len()));
     session(BufReader::with_capacity(BLOCK, file), places)
+}
+
+/// Has the allocator get as much memory as a file of `length` will need, in one step.
+///
+/// glibc grows the heap of a thread that is not the main one by no more than it needs at once,
+/// so a long session would take a system call a message. The first block here is mapped, and
+/// when it is given back glibc takes the next one of its size from the heap, which keeps it. No
+/// page of either is touched.
+fn grow_heap(length: u64) {
+    /// Below, it is not worth it; above, glibc maps whatever was given back before.
+    const LONG: RangeInclusive<usize> = 1024 * 1024..=31 * 1024 * 1024;
+    let length = usize::try_from(length).map_or(*LONG.end(), |length| length.min(*LONG.end()));
+    if LONG.contains(&length) {
+        for _ in 0..2 {
+            // Whether there is as much will show where it is needed.
+            let mut block = Vec::<u8>::new();
+            let _ = block.try_reserve_exact(length);
+            drop(black_box(block));
+        }
+    }
 }
 
 /// Reads the first line.
