@@ -48,8 +48,11 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
     let turns = history.turns();
     // A compaction's request is never continued.
     let marks = !flags.no_cache_marks && request.purpose == Purpose::Turn;
-    let messages = messages(&turns, flags, marks);
+    let mut messages = messages(&turns, flags, marks);
     let reasoning = Reasoning::of(&request.model, &forcing, is_amid_unthought_calls(&messages));
+    if reasoning.is_off {
+        messages = without_thinking(messages);
+    }
     let body = Body {
         model: &request.model.wire_model,
         max_tokens: reasoning.max_tokens,
@@ -174,6 +177,13 @@ impl<'a> From<Known<'a>> for WireBlock<'a> {
 }
 
 impl WireBlock<'_> {
+    fn is_result(&self) -> bool {
+        match self {
+            WireBlock::Known { block, .. } => matches!(block, Known::ToolResult { .. }),
+            WireBlock::Opaque(_) => false,
+        }
+    }
+
     fn is_thinking(&self) -> bool {
         match self {
             WireBlock::Known { block, .. } => matches!(block, Known::Thinking { .. }),
@@ -278,16 +288,38 @@ fn messages<'a>(turns: &'a [Turn<'a>], flags: AnthropicFlags, marks: bool) -> Ve
 
 /// Whether the model is amid its tool calls and did not think before them, as after a move from
 /// another provider. With a budget the API then refuses to think until the user speaks.
+///
+/// Calls and results are one turn to it, that begins with thought or has none: an answer amid
+/// them needs none of its own, unless the user said something before it.
 fn is_amid_unthought_calls(messages: &[WireMessage<'_>]) -> bool {
-    let [.., answer, results] = messages else {
-        return false;
-    };
-    let is_result = |block: &WireBlock<'_>| match block {
-        WireBlock::Known { block, .. } => matches!(block, Known::ToolResult { .. }),
-        WireBlock::Opaque(_) => false,
-    };
-    let is_thought = answer.content.first().is_some_and(WireBlock::is_thinking);
-    results.content.iter().any(is_result) && !is_thought
+    let mut messages = messages.iter().rev();
+    let mut heard = messages.next();
+    while let (Some(results), Some(answer)) = (heard, messages.next()) {
+        if !results.content.iter().any(WireBlock::is_result) {
+            return false;
+        }
+        heard = messages.next();
+        let begins = heard.is_none_or(|heard| !heard.content.iter().all(WireBlock::is_result));
+        if begins && !answer.content.first().is_some_and(WireBlock::is_thinking) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The messages for a model that does not think for this answer: the API then refuses thinking
+/// in the turn that goes on, and heeds none in others.
+fn without_thinking(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
+    let mut kept: Vec<WireMessage<'_>> = Vec::with_capacity(messages.len());
+    for mut message in messages {
+        message.content.retain(|block| !block.is_thinking());
+        match kept.last_mut() {
+            _ if message.content.is_empty() => {}
+            Some(last) if last.role == message.role => last.content.extend(message.content),
+            _ => kept.push(message),
+        }
+    }
+    kept
 }
 
 fn content_of<'a>(turn: &'a Turn<'a>, flags: AnthropicFlags) -> Vec<WireBlock<'a>> {

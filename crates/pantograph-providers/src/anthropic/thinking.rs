@@ -34,6 +34,8 @@ pub(super) struct Reasoning<'a> {
     pub(super) max_tokens: u64,
     pub(super) thinking: Option<Thinking>,
     pub(super) output_config: Option<OutputConfig<'a>>,
+    /// The model is known not to think.
+    pub(super) is_off: bool,
 }
 
 impl<'a> Reasoning<'a> {
@@ -65,8 +67,15 @@ impl<'a> Reasoning<'a> {
                 }),
             ),
         };
+        let is_budget = model.reasoning_control == Some(ReasoningControl::Budget);
         Self {
             max_tokens,
+            is_off: match thinking {
+                Some(Thinking::Disabled) => true,
+                Some(_) => false,
+                // Those with a budget think only if they are told to.
+                None => is_budget,
+            },
             thinking,
             output_config: effort.map(|effort| OutputConfig { effort }),
         }

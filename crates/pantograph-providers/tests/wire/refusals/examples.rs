@@ -90,6 +90,40 @@ fn calls_after_which_it_only_thought_are_calls_without_thought() {
     assert_eq!((refusals, body.get("thinking")), (Vec::new(), None));
 }
 
+/// Models with a budget think once a turn, so their later calls come without thought.
+#[test]
+fn a_turn_that_began_with_thought_goes_on_thinking() {
+    let signature = crate::strict::sign("claude-x", "Hm.");
+    let native = conversation::Native {
+        origin: conversation::origin(ANTHROPIC.style, ANTHROPIC.base_url, ANTHROPIC.model),
+        ..conversation::foreign()
+    };
+    let sent = |thoughts: [bool; 2], label: &str| {
+        let mut log = Log::default();
+        log.say(Role::User, vec![Block::text("One.")]);
+        for (nth, thought) in thoughts.into_iter().enumerate() {
+            let id = format!("c{nth}");
+            let thought = thought.then(|| thinking(Some(&signature), None));
+            let call = Block::ToolCall(call(&id, "find", "{}"));
+            let blocks = thought.into_iter().chain([call]).collect();
+            log.answer(&native, blocks, StopReason::ToolCalls);
+            log.results(vec![result(&id, ToolStatus::Ok, Vec::new())]);
+        }
+        let mut model = model(ANTHROPIC);
+        model.reasoning = Some(label.into());
+        model.reasoning_control = Some(ReasoningControl::Budget);
+        let (body, refusals) = anthropic(&request(model, log.conversation));
+        assert_eq!(refusals, NOTHING);
+        let thinks = body.get("thinking").is_some();
+        (thinks, messages(&body).matches(&signature).count())
+    };
+    assert_eq!(sent([true, false], "high"), (true, 1));
+    assert_eq!(sent([true, true], "high"), (true, 2));
+    // After a move amid its calls, or once it is turned off, nothing of it may stay.
+    assert_eq!(sent([false, true], "high"), (false, 0));
+    assert_eq!(sent([true, true], "off"), (false, 0));
+}
+
 #[test]
 fn a_model_that_thinks_unasked_does_not_while_it_is_made_to_call() {
     let mut request = conversation::simple(model(ANTHROPIC));

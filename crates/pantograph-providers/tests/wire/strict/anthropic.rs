@@ -288,20 +288,30 @@ impl<'a> Check<'a> {
         );
     }
 
-    /// With a budget, the answer whose tools were called began with thought.
+    /// Calls and results are one turn: with a budget it begins with thought, and again after
+    /// whatever the user said amid it; without thinking it has no thought.
     fn last_answer(&mut self, messages: &[Value]) {
-        let [.., answer, results] = messages else {
-            return;
-        };
-        let is_amid_calls = text(&list(results, "content")[0], "type") == "tool_result";
-        let first = list(answer, "content").first();
-        let thought = first
-            .is_some_and(|block| matches!(text(block, "type"), "thinking" | "redacted_thinking"));
-        self.refusals.unless(
-            text(&self.body["thinking"], "type") != "enabled" || !is_amid_calls || thought,
-            "Expected `thinking` or `redacted_thinking`. When `thinking` is enabled, a final \
-             `assistant` message must start with a thinking block",
-        );
+        let kind = |block: &Value| text(block, "type").to_owned();
+        let is_thought = |block: &Value| kind(block).ends_with("thinking");
+        let is_result = |block: &Value| kind(block) == "tool_result";
+        let thinks = text(&self.body["thinking"], "type");
+        let is_off = thinks == "disabled" || thinks.is_empty() && self.facts.budget;
+        let mut end = messages.len();
+        while end >= 2 && list(&messages[end - 1], "content").iter().any(is_result) {
+            let answer = list(&messages[end - 2], "content");
+            let spoken = end < 3 || !list(&messages[end - 3], "content").iter().all(is_result);
+            self.refusals.unless(
+                thinks != "enabled" || !spoken || answer.first().is_some_and(is_thought),
+                "Expected `thinking` or `redacted_thinking`. When `thinking` is enabled, a final \
+                 `assistant` message must start with a thinking block",
+            );
+            self.refusals.unless(
+                !is_off || !answer.iter().any(is_thought),
+                "When thinking is disabled, an `assistant` message in the final position cannot \
+                 contain `thinking`.",
+            );
+            end -= 2;
+        }
     }
 
     fn block(&mut self, at: &str, role: &str, block: &Value) {
