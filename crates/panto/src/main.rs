@@ -23,6 +23,10 @@ use std::process::ExitCode;
 use args::{Cli, Command, OutputFormat, Request};
 use failure::{Exit, Failure};
 
+/// The system's gives memory to the threads that do the work page by page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     panics::keep_quiet();
     let arguments: Vec<_> = std::env::args_os().collect();
