@@ -2,7 +2,9 @@
 //!
 //! The format, and what is durable when, is described in `docs/sessions.md`.
 
+mod ahead;
 mod attachments;
+mod blocks;
 mod decode;
 mod directory;
 mod disk;

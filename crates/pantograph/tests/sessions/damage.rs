@@ -180,3 +180,42 @@ async fn what_cannot_be_read_is_refused_and_stays_as_it_is() {
     newer: `DIR/sessions/0198c0de-0000-7000-8000-000000000001.jsonl` has format version 7, and only versions up to 1 are known here; use the panto that wrote it, or a newer one
     ");
 }
+
+/// Long sessions are read by several threads at once.
+#[tokio::test]
+async fn a_long_session_is_read_in_its_order_up_to_what_is_wrong() {
+    const LINES: usize = 4_000;
+    let (directory, store) = store();
+    let mut written = store.create(header(1)).await.unwrap();
+    written
+        .append(vec![record("m0", None, Role::User, "hi")])
+        .await
+        .unwrap();
+    drop(written);
+    let path = store.path(id(1));
+    let mut text_of_file = std::fs::read_to_string(&path).unwrap();
+    let words = "word ".repeat(200);
+    for n in 1..LINES {
+        // Without a parent each follows the one before it.
+        text_of_file.push_str(&format!(
+            "{{\"type\":\"message\",\"id\":\"m{n}\",\"role\":\"user\",\"blocks\":[{{\"type\":\"text\",\"text\":\"{words}\"}}]}}\n"
+        ));
+    }
+    std::fs::write(&path, &text_of_file).unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    let ids: Vec<String> = tree.branch().iter().map(|m| m.id.to_string()).collect();
+    let expected: Vec<String> = (0..LINES).map(|n| format!("m{n}")).collect();
+    assert_eq!(ids, expected);
+    for (wrong, line) in [(3_000, 3_002), (LINES - 1, LINES + 1), (10, 12)] {
+        let name = format!("\"id\":\"m{wrong}\"");
+        let broken = text_of_file.replace(&name, "\"id\":7");
+        std::fs::write(&path, broken).unwrap();
+        let error = store.load(id(1)).await.unwrap_err();
+        let shown = text(&error, directory.path());
+        assert!(shown.contains(&format!("line {line}, ")), "{shown}");
+    }
+    std::fs::write(&path, &text_of_file[..text_of_file.len() - 5]).unwrap();
+    let tree = store.load(id(1)).await.unwrap();
+    assert_eq!(tree.branch().len(), LINES - 1);
+    assert!(tree.torn_bytes() > 1_000);
+}

@@ -102,8 +102,35 @@ pub(super) fn header(line: &[u8], id: SessionId) -> Result<Header, HeaderFault> 
     })
 }
 
+/// A record that does not know yet what was before it.
+pub(super) struct Unchained {
+    record: Record,
+    names_parent: bool,
+}
+
+impl Unchained {
+    /// The record behind the message or compaction `previous`.
+    pub(super) fn after(self, previous: Option<&MessageId>) -> Record {
+        let mut record = self.record;
+        if !self.names_parent {
+            match &mut record {
+                Record::Message(message) => message.parent = previous.cloned(),
+                Record::Compaction(compaction) => compaction.parent = previous.cloned(),
+                Record::Metadata { .. } | Record::Head { .. } => {}
+            }
+        }
+        record
+    }
+}
+
 /// Reads any other line; `Ok(None)` for a type of record that is not known.
 pub(super) fn record(line: &[u8], context: &Context<'_>) -> Result<Option<Record>, Fault> {
+    let unchained = unchained(line, context)?;
+    Ok(unchained.map(|unchained| unchained.after(context.previous)))
+}
+
+/// As [`record`], whatever was before the line.
+pub(super) fn unchained(line: &[u8], context: &Context<'_>) -> Result<Option<Unchained>, Fault> {
     if let Ok(parsed) = serde_json::from_slice::<Line<'_, FlatBlock<'_, Part<'_>>>>(line)
         && parsed.blocks.iter().flatten().all(FlatBlock::is_known)
     {
@@ -197,16 +224,14 @@ fn build<B>(
     line: Line<'_, B>,
     context: &Context<'_>,
     block: impl Fn(B) -> Result<Block, Fault>,
-) -> Result<Option<Record>, Fault> {
+) -> Result<Option<Unchained>, Fault> {
     let at = match &line.at {
         Some(at) => time(&at.0)?,
         None => context.created,
     };
-    let parent = match line.parent {
-        Some(parent) => parent.map(|parent| parent.id()),
-        None => context.previous.cloned(),
-    };
-    Ok(Some(match &*line.kind.0 {
+    let names_parent = line.parent.is_some();
+    let parent = line.parent.flatten().map(|parent| parent.id());
+    let record = match &*line.kind.0 {
         "message" => {
             let role_text = need(line.role, "role")?.0;
             let role = role(&role_text)
@@ -242,6 +267,10 @@ fn build<B>(
             at,
         },
         _ => return Ok(None),
+    };
+    Ok(Some(Unchained {
+        record,
+        names_parent,
     }))
 }
 

@@ -31,6 +31,19 @@ impl Line<()> {
     }
 }
 
+impl<B> Line<B> {
+    /// The same line without its contents.
+    pub(super) fn without(&self) -> Line<()> {
+        Line {
+            number: self.number,
+            offset: self.offset,
+            bytes: (),
+            complete: self.complete,
+            last: self.last,
+        }
+    }
+}
+
 impl<B: AsRef<[u8]>> Line<B> {
     /// Whether it holds nothing but white space, which means nothing.
     pub(super) fn is_blank(&self) -> bool {

@@ -1,11 +1,11 @@
 //! Reading a whole session.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::ops::RangeInclusive;
 use std::path::Path;
 
+use super::ahead::{self, Stopped};
+use super::blocks::Lines;
 use super::decode::{self, Context, HeaderFault};
 use super::disk::io_error;
 use super::encode::VERSION;
@@ -39,28 +39,7 @@ pub(super) fn bytes(mut file: &File, path: &Path) -> Result<Vec<u8>, SessionErro
 /// Reads a session's file from its beginning, which nobody has read from yet.
 pub(super) fn file(file: &File, places: &Places) -> Result<Loaded, SessionError> {
     const BLOCK: usize = 256 * 1024;
-    grow_heap(file.metadata().map_or(0, |metadata| metadata.len()));
     session(BufReader::with_capacity(BLOCK, file), places)
-}
-
-/// Has the allocator get as much memory as a file of `length` will need, in one step.
-///
-/// glibc grows the heap of a thread that is not the main one by no more than it needs at once,
-/// so a long session would take a system call a message. The first block here is mapped, and
-/// when it is given back glibc takes the next one of its size from the heap, which keeps it. No
-/// page of either is touched.
-fn grow_heap(length: u64) {
-    /// Below, it is not worth it; above, glibc maps whatever was given back before.
-    const LONG: RangeInclusive<usize> = 1024 * 1024..=31 * 1024 * 1024;
-    let length = usize::try_from(length).map_or(*LONG.end(), |length| length.min(*LONG.end()));
-    if LONG.contains(&length) {
-        for _ in 0..2 {
-            // Whether there is as much will show where it is needed.
-            let mut block = Vec::<u8>::new();
-            let _ = block.try_reserve_exact(length);
-            drop(black_box(block));
-        }
-    }
 }
 
 /// Reads the first line.
@@ -95,52 +74,41 @@ pub(super) fn header<B: AsRef<[u8]>>(
 /// # Errors
 ///
 /// A line cannot be read, unless it is the last and was cut off.
-pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loaded, SessionError> {
+pub(super) fn session(reader: impl BufRead, places: &Places) -> Result<Loaded, SessionError> {
     let failed = |source| io_error("read", &places.path, source);
-    let mut buffer = Vec::new();
-    let mut next = Line::default();
-    read_line(&mut reader, &mut buffer, &mut next).map_err(failed)?;
-    let first = (!buffer.is_empty()).then(|| next.with(&buffer));
+    let mut lines = Lines::new(reader);
+    let first = lines.block(1).map_err(failed)?;
+    let first = first.as_ref().and_then(|block| block.lines().next());
     let header = header(first.as_ref(), places)?;
-    let created = header.created;
+    let context = Context {
+        files: &places.files,
+        previous: None,
+        created: header.created,
+    };
     let mut tree = SessionTree::new(header);
     let mut marks = Marks::default();
     let mut previous = None;
-    let mut torn = None;
-    while read_line(&mut reader, &mut buffer, &mut next).map_err(failed)? {
-        let line = next.with(&buffer);
-        let context = Context {
-            files: &places.files,
-            previous: previous.as_ref(),
-            created,
-        };
-        if line.is_torn() {
-            torn = Some(line.offset);
-            break;
+    ahead::decode(&mut lines, context, |line, decoded| match decoded {
+        Ok(Some(unchained)) => {
+            let record = unchained.after(previous.as_ref());
+            previous = id_of(&record).cloned().or(previous.take());
+            marks.apply(&record, line.offset);
+            tree.apply(record);
+            Ok(())
         }
-        if line.is_blank() {
-            continue;
-        }
-        match decode::record(line.bytes, &context) {
-            Ok(Some(record)) => {
-                previous = id_of(&record).cloned().or(previous);
-                marks.apply(&record, line.offset);
-                tree.apply(record);
-            }
-            Ok(None) => {}
-            Err(fault) => {
-                return Err(SessionError::Corrupt {
-                    path: places.path.clone(),
-                    line: line.number,
-                    column: fault.column,
-                    message: fault.message,
-                });
-            }
-        }
-    }
-    let end = next.offset + buffer.len() as u64;
-    let length = torn.unwrap_or(end);
-    let torn_bytes = end - length;
+        Ok(None) => Ok(()),
+        Err(fault) => Err(SessionError::Corrupt {
+            path: places.path.clone(),
+            line: line.number,
+            column: fault.column,
+            message: fault.message,
+        }),
+    })
+    .map_err(|stopped| match stopped {
+        Stopped::Read(source) => failed(source),
+        Stopped::Taken(error) => error,
+    })?;
+    let torn_bytes = lines.torn_bytes();
     if torn_bytes > 0 {
         tree.set_torn_bytes(torn_bytes);
         let path = places.path.display();
@@ -149,26 +117,8 @@ pub(super) fn session(mut reader: impl BufRead, places: &Places) -> Result<Loade
     Ok(Loaded {
         tree,
         marks,
-        length,
+        length: lines.end() - torn_bytes,
     })
-}
-
-/// Reads the next line, line break included, into `buffer`; says whether there is one. At the end
-/// the last line stays in `buffer`.
-fn read_line(
-    reader: &mut impl BufRead,
-    buffer: &mut Vec<u8>,
-    line: &mut Line<()>,
-) -> std::io::Result<bool> {
-    if reader.fill_buf()?.is_empty() {
-        return Ok(false);
-    }
-    line.offset += buffer.len() as u64;
-    line.number += 1;
-    buffer.clear();
-    reader.read_until(b'\n', buffer)?;
-    line.last = reader.fill_buf()?.is_empty();
-    Ok(true)
 }
 
 /// The id that later records can name as their parent.
