@@ -22,18 +22,19 @@ const RULES: WireRules = WireRules {
     files: FileRule {
         images: IMAGES,
         pdf: true,
-        max_encoded: 5 * 1024 * 1024,
+        max_encoded: LIMITS.max_bytes,
     },
     results: Results::WithUser,
 };
 
-/// A request may have 32 MB and 100 files, and beside more than 20 images none with more than
-/// 2,000 pixels a side.
+/// A request may have 32 MB and 100 files, an image 5 MB, and beside more than 20 images none may
+/// have more than 2,000 pixels a side.
 ///
 /// Source: platform.claude.com/docs, "Vision" and "API overview".
 const LIMITS: FileLimits = FileLimits {
     side: 8_000,
     side_of_many: (20, 2_000),
+    max_image: 5 * 1024 * 1024,
     max_files: 100,
     max_bytes: 24 * 1024 * 1024,
 };
