@@ -219,6 +219,30 @@ fn attachments_that_cannot_be_sent_become_words() {
     insta::assert_snapshot!("no_attachments", messages(blind, &log.conversation));
 }
 
+/// Otherwise a model that takes an effort shows nothing until it answers.
+#[test]
+fn a_model_that_takes_an_effort_says_what_it_thinks_without_a_label_too() {
+    let sent = |control| {
+        let mut model = model();
+        model.reasoning_control = control;
+        let body = body(&simple(model));
+        [body["thinking"].clone(), body["output_config"].clone()]
+    };
+    let adaptive = json!({ "type": "adaptive", "display": "summarized" });
+    assert_eq!(
+        sent(Some(ReasoningControl::Effort)),
+        [adaptive, Value::Null]
+    );
+    let others = [
+        None,
+        Some(ReasoningControl::Budget),
+        Some(ReasoningControl::None),
+    ];
+    for control in others {
+        assert_eq!(sent(control), [Value::Null, Value::Null], "{control:?}");
+    }
+}
+
 #[test]
 fn a_document_may_be_larger_than_an_image() {
     let kinds = |bytes: usize| {
