@@ -2,11 +2,13 @@
 //!
 //! Written after the public documentation of the API, version `2023-06-01`.
 
+mod binding;
 mod decode;
 mod request;
 mod thinking;
 
 use std::io;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -56,16 +58,19 @@ impl AnthropicMessages {
 
     /// The body that is sent for a request. Blocks on attachments that lie in files.
     pub fn encode(&self, request: &Request) -> Vec<u8> {
-        request::body(request, self.flags)
+        request::body(request, self.flags).0
     }
 
-    /// Reads an answer to `request` that came in another way, such as a recorded one.
+    /// Reads an answer to `request` that came in another way, such as a recorded one. Blocks on
+    /// attachments that lie in files, since thinking is held to what it was thought after.
     pub fn decode(
         &self,
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        stream::read(request, body, MessagesDecoder::new)
+        let (_, after) = request::body(request, self.flags);
+        let after = Arc::new(OnceLock::from(after));
+        stream::read(request, body, |names| MessagesDecoder::new(names, after))
     }
 }
 
@@ -89,7 +94,14 @@ impl Protocol for AnthropicMessages {
             },
         };
         let flags = self.flags;
-        let build = move |request: &Request| request::body(request, flags);
-        stream::open(&self.endpoint, head, request, build, MessagesDecoder::new).await
+        let after = Arc::new(OnceLock::new());
+        let written = Arc::clone(&after);
+        let build = move |request: &Request| {
+            let (body, after) = request::body(request, flags);
+            written.get_or_init(|| after);
+            body
+        };
+        let decoder = |names| MessagesDecoder::new(names, after);
+        stream::open(&self.endpoint, head, request, build, decoder).await
     }
 }

@@ -9,6 +9,9 @@ use pantograph::Attachment;
 /// The image types that providers with images take, but for Google.
 pub(crate) const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
+/// Why an attachment that alone has too many bytes is left out.
+pub(crate) const TOO_LARGE: &str = "it is too large to be sent";
+
 /// Which attachments a protocol takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileRule {
@@ -25,6 +28,8 @@ pub(crate) struct FileLimits {
     /// Pixels of an image's longer side, and of each if there are more than so many attachments.
     pub(crate) side: u32,
     pub(crate) side_of_many: (usize, u32),
+    /// Bytes of one image as base64, where documents may be larger.
+    pub(crate) max_image: usize,
     pub(crate) max_files: usize,
     /// Bytes of all as base64.
     pub(crate) max_bytes: usize,
@@ -35,6 +40,7 @@ impl FileLimits {
     pub(crate) const NONE: Self = Self {
         side: u32::MAX,
         side_of_many: (usize::MAX, u32::MAX),
+        max_image: usize::MAX,
         max_files: usize::MAX,
         max_bytes: usize::MAX,
     };
@@ -91,7 +97,7 @@ pub(crate) fn encode(
         return Err(left_out(media_type, "it is of a type that cannot be sent"));
     }
     if bytes.len().div_ceil(3) * 4 > rule.max_encoded {
-        return Err(left_out(media_type, "it is too large to be sent"));
+        return Err(left_out(media_type, TOO_LARGE));
     }
     if side::longer(&bytes).is_some_and(|side| side > max_side) {
         let why = format!("no side may have more than {max_side} pixels");

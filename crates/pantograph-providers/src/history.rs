@@ -312,6 +312,10 @@ impl<'a> History<'a> {
     fn file<'b>(&self, attachment: &Attachment, max_side: u32) -> Content<'b> {
         let takes = self.request.model.attachments;
         match attachment::encode(attachment, self.rules.files, max_side, takes) {
+            Ok(file) if file.is_image() && file.data.len() > self.limits.max_image => {
+                let text = attachment::left_out(&file.media_type, attachment::TOO_LARGE);
+                Content::Text(Cow::Owned(text))
+            }
             Ok(file) => Content::File(file),
             Err(text) => Content::Text(Cow::Owned(harmless::text(&text).into_owned())),
         }

@@ -1,7 +1,7 @@
 //! The events of an answer.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pantograph::protocol::ProtocolEvent;
 use pantograph::wire_name::WireNames;
@@ -10,7 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::binding::{self, NEVER, Prefix};
+use super::thinking;
 use crate::failure;
+use crate::harmless;
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -18,6 +21,11 @@ pub(super) struct MessagesDecoder {
     names: Arc<WireNames>,
     /// The blocks that have begun and not ended; rarely more than one.
     open: Vec<Open>,
+    /// What the answer is thought after; known once the request is written.
+    after: Arc<OnceLock<Prefix>>,
+    /// Whether something was said that cannot go back as it came, so that what is thought after
+    /// it cannot either.
+    is_altered: bool,
     stop: StopReason,
 }
 
@@ -27,7 +35,9 @@ struct Open {
 }
 
 enum Kind {
-    Text,
+    Text {
+        is_blank: bool,
+    },
     Thinking {
         signature: String,
     },
@@ -44,10 +54,12 @@ enum Kind {
 }
 
 impl MessagesDecoder {
-    pub(super) fn new(names: Arc<WireNames>) -> Self {
+    pub(super) fn new(names: Arc<WireNames>, after: Arc<OnceLock<Prefix>>) -> Self {
         Self {
             names,
             open: Vec::new(),
+            after,
+            is_altered: false,
             stop: StopReason::End,
         }
     }
@@ -62,8 +74,11 @@ impl MessagesDecoder {
         let kind = match serde_json::from_str::<Block<'_>>(raw) {
             Ok(block) => match block.kind {
                 BlockKind::Text => {
-                    out.extend(block.text.and_then(|text| text_delta(index, text)));
-                    Kind::Text
+                    let text = block.text.unwrap_or_default();
+                    let is_blank = harmless::is_blank(&text);
+                    self.is_altered |= text.contains('\0');
+                    out.extend(text_delta(index, text));
+                    Kind::Text { is_blank }
                 }
                 BlockKind::Thinking => {
                     out.extend(block.thinking.and_then(|text| thinking_delta(index, text)));
@@ -97,7 +112,12 @@ impl MessagesDecoder {
             return;
         };
         match &mut open.kind {
-            Kind::Text => out.extend(delta.text.and_then(|text| text_delta(index, text))),
+            Kind::Text { is_blank } => {
+                let text = delta.text.unwrap_or_default();
+                *is_blank = *is_blank && harmless::is_blank(&text);
+                self.is_altered |= text.contains('\0');
+                out.extend(text_delta(index, text));
+            }
             Kind::Thinking { signature } => {
                 out.extend(delta.thinking.and_then(|text| thinking_delta(index, text)));
                 signature.push_str(delta.signature.as_deref().unwrap_or_default());
@@ -120,20 +140,37 @@ impl MessagesDecoder {
             return;
         };
         match self.open.remove(at).kind {
-            Kind::Text => {}
+            // Blank text is not sent back.
+            Kind::Text { is_blank } => self.is_altered |= is_blank,
             Kind::Thinking { signature } if signature.is_empty() => {}
             Kind::Thinking { signature } => {
                 out.push_back(ProtocolEvent::ThinkingSignature { index, signature });
+                let note = self.after().and_then(|after| binding::note(&after));
+                out.extend(note.map(|raw| ProtocolEvent::Raw { index, raw }));
             }
             Kind::Call { input } => {
                 out.extend(input.map(|json| ProtocolEvent::ToolCallDelta { index, json }));
             }
             Kind::Opaque { block, text, input } => {
                 let raw = whole_item(&block, text, &input);
+                let raw = raw.map(|raw| match self.after() {
+                    Some(after) if thinking::is_redacted(&raw) => {
+                        binding::wrap(&raw, &after).unwrap_or(raw)
+                    }
+                    _ => raw,
+                });
                 out.extend(raw.map(|raw| ProtocolEvent::Opaque { index, raw }));
             }
         }
         out.push_back(ProtocolEvent::BlockEnd { index });
+    }
+
+    /// What a block that ends now was thought after, as it is kept.
+    fn after(&self) -> Option<String> {
+        match self.is_altered {
+            true => Some(NEVER.to_owned()),
+            false => self.after.get().map(Prefix::to_string),
+        }
     }
 
     fn stopped(&mut self, delta: &Delta) -> Result<(), ProviderError> {

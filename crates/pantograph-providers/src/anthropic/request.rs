@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use pantograph::protocol::{Purpose, Request, ToolChoice};
-use pantograph::{RawJson, ToolStatus};
+use pantograph::{Model, RawJson, ReasoningControl, ToolStatus};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::binding::{self, Prefix, Redacted};
 use super::thinking::{self, OutputConfig, Reasoning, Thinking};
 use super::{AnthropicFlags, STYLE};
 use crate::attachment::{File, FileLimits, FileRule, IMAGES};
@@ -22,18 +23,19 @@ const RULES: WireRules = WireRules {
     files: FileRule {
         images: IMAGES,
         pdf: true,
-        max_encoded: 5 * 1024 * 1024,
+        max_encoded: LIMITS.max_bytes,
     },
     results: Results::WithUser,
 };
 
-/// A request may have 32 MB and 100 files, and beside more than 20 images none with more than
-/// 2,000 pixels a side.
+/// A request may have 32 MB and 100 files, an image 5 MB, and beside more than 20 images none may
+/// have more than 2,000 pixels a side.
 ///
 /// Source: platform.claude.com/docs, "Vision" and "API overview".
 const LIMITS: FileLimits = FileLimits {
     side: 8_000,
     side_of_many: (20, 2_000),
+    max_image: 5 * 1024 * 1024,
     max_files: 100,
     max_bytes: 24 * 1024 * 1024,
 };
@@ -42,7 +44,8 @@ const LIMITS: FileLimits = FileLimits {
 /// to find what this one's predecessor wrote. With tools and system that is four, all there may be.
 const MARKED_TURNS: usize = 2;
 
-pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
+/// The bytes of a request's body, and what its answer is thought after.
+pub(super) fn body(request: &Request, flags: AnthropicFlags) -> (Vec<u8>, Prefix) {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
@@ -53,6 +56,10 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
     if reasoning.is_off {
         messages = without_thinking(messages);
     }
+    let tools = tools(&forcing, &history, marks);
+    let system = system(&forcing, &history, marks);
+    let binds = binds(&request.model, flags);
+    let prefix = without_unbound(start(&tools, &system), &mut messages, binds);
     let body = Body {
         model: &request.model.wire_model,
         max_tokens: reasoning.max_tokens,
@@ -60,11 +67,17 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> Vec<u8> {
         thinking: reasoning.thinking,
         output_config: reasoning.output_config,
         tool_choice: tool_choice(&forcing, &history),
-        tools: tools(&forcing, &history, marks),
-        system: system(&forcing, &history, marks),
+        tools,
+        system,
         messages,
     };
-    history.written(&body)
+    (history.written(&body), prefix)
+}
+
+/// Whether a model may hold its thinking to what stood before it. None with a budget does, and
+/// those must begin with thought; a server that does not sign cannot, and wants it back.
+fn binds(model: &Model, flags: AnthropicFlags) -> bool {
+    model.reasoning_control != Some(ReasoningControl::Budget) && !flags.unsigned_thinking
 }
 
 #[derive(Serialize)]
@@ -119,6 +132,7 @@ enum WireBlock<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+    Redacted(Redacted<'a>),
     Opaque(&'a RawJson),
 }
 
@@ -131,6 +145,8 @@ enum Known<'a> {
     Thinking {
         thinking: &'a str,
         signature: &'a str,
+        #[serde(skip)]
+        after: Option<&'a str>,
     },
     Image {
         source: Source<'a>,
@@ -180,14 +196,64 @@ impl WireBlock<'_> {
     fn is_result(&self) -> bool {
         match self {
             WireBlock::Known { block, .. } => matches!(block, Known::ToolResult { .. }),
-            WireBlock::Opaque(_) => false,
+            WireBlock::Redacted(_) | WireBlock::Opaque(_) => false,
         }
     }
 
     fn is_thinking(&self) -> bool {
         match self {
             WireBlock::Known { block, .. } => matches!(block, Known::Thinking { .. }),
+            WireBlock::Redacted(_) => true,
             WireBlock::Opaque(raw) => thinking::is_redacted(raw),
+        }
+    }
+
+    /// What it was thought after, if it is thinking of which that is known.
+    fn after(&self) -> Option<&str> {
+        match self {
+            WireBlock::Known {
+                block: Known::Thinking { after, .. },
+                ..
+            } => *after,
+            WireBlock::Redacted(redacted) => Some(redacted.after),
+            WireBlock::Known { .. } | WireBlock::Opaque(_) => None,
+        }
+    }
+
+    /// Goes on with what the API holds later thinking to.
+    fn add_to(&self, prefix: &mut Prefix) {
+        let block = match self {
+            WireBlock::Known { block, .. } => block,
+            WireBlock::Redacted(_) => return,
+            WireBlock::Opaque(raw) => return prefix.add(raw.as_str()),
+        };
+        match block {
+            Known::Text { text } => {
+                prefix.add("text");
+                prefix.add(text);
+            }
+            Known::Thinking { .. } => {}
+            Known::Image { source } | Known::Document { source } => {
+                prefix.add("file");
+                prefix.add(source.media_type);
+                prefix.add(source.data);
+            }
+            Known::ToolUse { id, name, input } => {
+                prefix.add("call");
+                prefix.add(id);
+                prefix.add(name);
+                prefix.add(input.as_str());
+            }
+            Known::ToolResult {
+                tool_use_id,
+                content,
+                is_error,
+            } => {
+                prefix.add(if *is_error { "error" } else { "result" });
+                prefix.add(tool_use_id);
+                content.iter().for_each(|block| block.add_to(prefix));
+                prefix.add("end");
+            }
         }
     }
 }
@@ -307,6 +373,47 @@ fn is_amid_unthought_calls(messages: &[WireMessage<'_>]) -> bool {
     false
 }
 
+/// What stands before the messages, of what the API holds thinking to.
+fn start(tools: &[Tool<'_>], system: &[SystemText<'_>]) -> Prefix {
+    let mut prefix = Prefix::new();
+    for tool in tools {
+        prefix.add("tool");
+        prefix.add(&tool.name);
+        prefix.add(&tool.description);
+        prefix.add(&tool.input_schema.to_string());
+    }
+    for text in system {
+        prefix.add("system");
+        prefix.add(&text.text);
+    }
+    prefix
+}
+
+/// Leaves out thinking that was thought after something else than what stands before it now, and
+/// all before that; gives what an answer to all messages is thought after.
+fn without_unbound(start: Prefix, messages: &mut [WireMessage<'_>], binds: bool) -> Prefix {
+    let mut prefix = start;
+    let mut unbound = 0;
+    for (at, message) in messages.iter().enumerate() {
+        if binds && message.content.iter().any(|block| block.after().is_some()) {
+            let before = prefix.to_string();
+            let mut known = message.content.iter().filter_map(WireBlock::after);
+            if known.any(|after| after != before) {
+                unbound = at + 1;
+            }
+        }
+        prefix.add(message.role);
+        for block in message.content.iter().filter(|block| !block.is_thinking()) {
+            block.add_to(&mut prefix);
+        }
+    }
+    // No answer ends with thinking, so something is left of each.
+    for message in messages.iter_mut().take(unbound) {
+        message.content.retain(|block| !block.is_thinking());
+    }
+    prefix
+}
+
 /// The messages for a model that does not think for this answer: the API then refuses thinking
 /// in the turn that goes on, and heeds none in others.
 fn without_thinking(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
@@ -338,7 +445,9 @@ fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>>
         Part::Text { text, .. } if harmless::is_blank(text) => return None,
         Part::Text { text, .. } => Known::Text { text }.into(),
         Part::Thinking {
-            text, signature, ..
+            text,
+            signature,
+            raw,
         } => {
             let signature = signature.unwrap_or_default();
             if signature.is_empty() && !flags.unsigned_thinking {
@@ -347,6 +456,7 @@ fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>>
             Known::Thinking {
                 thinking: text,
                 signature,
+                after: raw.and_then(binding::noted),
             }
             .into()
         }
@@ -367,7 +477,10 @@ fn block<'a>(part: &'a Part<'a>, flags: AnthropicFlags) -> Option<WireBlock<'a>>
         }
         .into(),
         Part::File(file) => self::file(file),
-        Part::Opaque(raw) => WireBlock::Opaque(raw),
+        Part::Opaque(raw) => match binding::unwrap(raw) {
+            Some(redacted) => WireBlock::Redacted(redacted),
+            None => WireBlock::Opaque(raw),
+        },
     })
 }
 

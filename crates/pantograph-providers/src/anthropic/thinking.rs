@@ -22,6 +22,11 @@ pub(super) enum Thinking {
     Disabled,
 }
 
+/// As much as the model sees fit, and what it thought is told.
+const ADAPTIVE: Thinking = Thinking::Adaptive {
+    display: "summarized",
+};
+
 /// The request's `output_config`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct OutputConfig<'a> {
@@ -39,15 +44,16 @@ pub(super) struct Reasoning<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// Without a label the model does as it does by itself, unless that clashes with a tool
-    /// that it is made to call: the newest think unasked. With a budget none may think amid
-    /// calls that it did not think before.
+    /// Without a label a model that takes an effort thinks as much as it sees fit, and others do
+    /// as they do by themselves, unless that clashes with a tool that they are made to call: the
+    /// newest think unasked. With a budget none may think amid calls that it did not think before.
     pub(super) fn of(model: &Model, forcing: &Forcing<'a>, amid_unthought_calls: bool) -> Self {
         let max_tokens = model.max_output.unwrap_or(DEFAULT_MAX_TOKENS).max(1);
         let (thinking, effort) = match (forcing.reasoning, model.reasoning_control) {
-            (None, None | Some(ReasoningControl::Effort)) if forcing.forbids_thinking(model) => {
-                (Some(Thinking::Disabled), None)
-            }
+            // One whose control is known has a label then.
+            (None, None) if forcing.forbids_thinking(model) => (Some(Thinking::Disabled), None),
+            // By themselves they show nothing of it, not even what they say between calls.
+            (None, Some(ReasoningControl::Effort)) => (Some(ADAPTIVE), None),
             (None, _) => (None, None),
             (Some("off"), Some(ReasoningControl::Budget)) => (None, None),
             (Some("off"), _) => (Some(Thinking::Disabled), None),
@@ -58,9 +64,7 @@ impl<'a> Reasoning<'a> {
                 None,
             ),
             (Some(label), _) => (
-                Some(Thinking::Adaptive {
-                    display: "summarized",
-                }),
+                Some(ADAPTIVE),
                 Some(match label {
                     "minimal" => "low",
                     label => label,

@@ -1,6 +1,7 @@
 //! `anthropic-messages`.
 
 mod answers;
+pub(crate) mod binding;
 mod requests;
 
 use pantograph::{Model, ReasoningControl};

@@ -12,6 +12,7 @@ use pantograph_providers::{
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::anthropic::binding;
 use crate::strict;
 use crate::support::endpoint;
 use crate::support::random::{Home, case};
@@ -103,6 +104,22 @@ proptest! {
     #[test]
     fn the_messages_api_takes_every_request(case in case()) {
         accepted(anthropic(&case.request(ANTHROPIC)))?;
+    }
+
+    /// Also of the models that hold their thinking to what stood before it, after a compaction.
+    #[test]
+    fn the_messages_api_takes_thinking_only_behind_what_it_was_thought_after(
+        case in case(),
+        cut in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut request = case.request(ANTHROPIC);
+        if request.model.reasoning_control != Some(ReasoningControl::Budget) {
+            request = binding::lived(request);
+        }
+        if let Some(cut) = cut {
+            request.conversation = binding::compacted(&request.conversation, cut);
+        }
+        accepted(anthropic(&request))?;
     }
 
     #[test]

@@ -219,6 +219,55 @@ fn attachments_that_cannot_be_sent_become_words() {
     insta::assert_snapshot!("no_attachments", messages(blind, &log.conversation));
 }
 
+/// Otherwise a model that takes an effort shows nothing until it answers.
+#[test]
+fn a_model_that_takes_an_effort_says_what_it_thinks_without_a_label_too() {
+    let sent = |control| {
+        let mut model = model();
+        model.reasoning_control = control;
+        let body = body(&simple(model));
+        [body["thinking"].clone(), body["output_config"].clone()]
+    };
+    let adaptive = json!({ "type": "adaptive", "display": "summarized" });
+    assert_eq!(
+        sent(Some(ReasoningControl::Effort)),
+        [adaptive, Value::Null]
+    );
+    let others = [
+        None,
+        Some(ReasoningControl::Budget),
+        Some(ReasoningControl::None),
+    ];
+    for control in others {
+        assert_eq!(sent(control), [Value::Null, Value::Null], "{control:?}");
+    }
+}
+
+#[test]
+fn a_document_may_be_larger_than_an_image() {
+    let kinds = |bytes: usize| {
+        let mut pdf = b"%PDF-1.7".to_vec();
+        let mut png = conversation::png().bytes().unwrap().to_vec();
+        pdf.resize(bytes, b' ');
+        png.resize(bytes, 0);
+        let blocks = vec![
+            Block::Attachment(Attachment::new("application/pdf", pdf)),
+            Block::Attachment(Attachment::new("image/png", png)),
+        ];
+        let mut log = Log::default();
+        log.say(Role::User, blocks);
+        let body = body(&request(model(), log.conversation));
+        ["0", "1"].map(|at| {
+            let block = body.pointer(&format!("/messages/0/content/{at}/type"));
+            block.unwrap().as_str().unwrap().to_owned()
+        })
+    };
+    assert_eq!(kinds(3 << 20), ["document", "image"]);
+    assert_eq!(kinds(4 << 20), ["document", "text"]);
+    assert_eq!(kinds(18 << 20), ["document", "text"]);
+    assert_eq!(kinds(19 << 20), ["text", "text"]);
+}
+
 #[test]
 fn unsigned_thinking_goes_back_only_where_it_is_wanted() {
     let mut native = anthropic();

@@ -142,7 +142,9 @@ fn a_model_that_thinks_unasked_does_not_while_it_is_made_to_call() {
     let effort = Some(ReasoningControl::Effort);
     assert_eq!(thinking(ForcedTool::WithoutThinking, effort), disabled);
     assert_eq!(thinking(ForcedTool::WithoutThinking, None), disabled);
-    assert_eq!(thinking(ForcedTool::Yes, effort), None);
+    let adaptive = Some(json!({ "type": "adaptive", "display": "summarized" }));
+    assert_eq!(thinking(ForcedTool::Yes, effort), adaptive);
+    assert_eq!(thinking(ForcedTool::Yes, None), None);
     let none = Some(ReasoningControl::None);
     assert_eq!(thinking(ForcedTool::WithoutThinking, none), None);
 }

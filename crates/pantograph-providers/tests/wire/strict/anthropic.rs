@@ -1,7 +1,8 @@
 //! What the Messages API refuses.
 //!
 //! Sources: platform.claude.com/docs ("Messages", "Errors", "Tool use", "Extended thinking",
-//! "Adaptive thinking", "Prompt caching", "Vision") and the words of its refusals.
+//! "Adaptive thinking", "Preserved thinking", "Prompt caching", "Vision") and the words of its
+//! refusals.
 
 use std::collections::HashSet;
 
@@ -69,6 +70,55 @@ pub(crate) fn check(body: &Value, facts: Facts<'_>) -> Vec<String> {
     check.messages();
     check.marks();
     check.refusals.into_vec()
+}
+
+/// The signature of a thinking block, or the data of a redacted one, as the newest models give it
+/// after `answer`, the blocks of an answer to `body` so far: bound to what stands before it.
+pub(crate) fn bind(signature: &str, body: &Value, answer: &[Value]) -> String {
+    let messages = list(body, "messages");
+    let [prefix, thoughts] = before(body, messages, answer);
+    format!("{signature}.{prefix}.{thoughts}")
+}
+
+/// What a block is bound to: a digest of all before it but thinking, and the thinking before it.
+fn before(body: &Value, messages: &[Value], answer: &[Value]) -> [String; 2] {
+    let mut thoughts = Vec::new();
+    let mut rest = |blocks: &[Value]| {
+        let mut said = Vec::new();
+        for block in blocks {
+            match text(block, "type") {
+                "thinking" => thoughts.push(short(text(block, "signature"))),
+                "redacted_thinking" => thoughts.push(short(text(block, "data"))),
+                _ => said.push(unmarked(block)),
+            }
+        }
+        said
+    };
+    let mut all = vec![unmarked(&body["system"]), unmarked(&body["tools"])];
+    for message in messages {
+        all.push(message["role"].clone());
+        all.extend(rest(list(message, "content")));
+    }
+    all.push("assistant".into());
+    all.extend(rest(answer));
+    [short(&Value::from(all).to_string()), thoughts.join("-")]
+}
+
+fn short(what: &str) -> String {
+    sign("", what)[..16].to_owned()
+}
+
+/// The value without marks for the cache, which may move.
+fn unmarked(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(unmarked).collect(),
+        Value::Object(object) => {
+            let kept = object.iter().filter(|(key, _)| *key != "cache_control");
+            let kept = kept.map(|(key, value)| (key.clone(), unmarked(value)));
+            Value::Object(kept.collect())
+        }
+        value => value.clone(),
+    }
 }
 
 struct Check<'a> {
@@ -206,6 +256,7 @@ impl<'a> Check<'a> {
             );
             self.results(at, content, &mut open);
             for (nth, block) in content.iter().enumerate() {
+                self.bound(messages, at, nth);
                 self.block(&format!("messages.{at}.content.{nth}"), role, block);
             }
             let calls = content
@@ -232,6 +283,31 @@ impl<'a> Check<'a> {
             "Requests which include `tool_use` or `tool_result` blocks must define tools",
         );
         self.last_answer(messages);
+    }
+
+    /// A block that is bound to what stood before it stands behind that still. Thinking may be
+    /// missing, from the oldest on.
+    fn bound(&mut self, messages: &[Value], at: usize, nth: usize) {
+        let content = list(&messages[at], "content");
+        let bonds = match text(&content[nth], "type") {
+            "thinking" => text(&content[nth], "signature").split_once('.'),
+            "redacted_thinking" => {
+                let data = text(&content[nth], "data").split_once('.');
+                data.and_then(|(_, signature)| signature.split_once('.'))
+            }
+            _ => None,
+        };
+        let Some((prefix, thoughts)) = bonds.and_then(|(_, bonds)| bonds.split_once('.')) else {
+            return;
+        };
+        let now = before(self.body, &messages[..at], &content[..nth]);
+        self.refusals.unless(
+            prefix == now[0] && thoughts.ends_with(&now[1]),
+            format_args!(
+                "messages.{at}.content.{nth}: Invalid `signature` in `thinking` block. The block \
+                 is bound to a different conversation."
+            ),
+        );
     }
 
     /// Every call of the message before has its one result, before anything else.
@@ -331,14 +407,15 @@ impl<'a> Check<'a> {
                 format_args!("{at}: text content blocks must contain non-whitespace text"),
             ),
             "thinking" => self.refusals.unless(
-                text(block, "signature") == sign(self.facts.model, text(block, "thinking")),
+                text(block, "signature").split('.').next()
+                    == Some(&sign(self.facts.model, text(block, "thinking"))),
                 format_args!("{at}: Invalid `signature` in `thinking` block"),
             ),
             "redacted_thinking" => {
                 let data = text(block, "data");
                 let (what, signature) = data.split_once('.').unwrap_or_default();
                 self.refusals.unless(
-                    !data.is_empty() && signature == sign(self.facts.model, what),
+                    signature.split('.').next() == Some(&sign(self.facts.model, what)),
                     format_args!("{at}: Invalid `data` in `redacted_thinking` block"),
                 );
             }
