@@ -50,7 +50,6 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
         model: &request.model.wire_model,
         stream: true,
         store: false,
-        // A model that does not reason refuses to be asked for its reasoning.
         include: match flags.no_encrypted_reasoning || !reasons(&request.model) {
             true => &[],
             false => &["reasoning.encrypted_content"],
@@ -69,8 +68,13 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
     history.written(&body)
 }
 
+/// Whether the model is known to reason, or asked to. Others refuse to be asked for what they
+/// thought, and one of which nothing is known may be one of them.
 fn reasons(model: &Model) -> bool {
-    model.reasoning_control != Some(ReasoningControl::None)
+    match model.reasoning_control {
+        Some(control) => control != ReasoningControl::None,
+        None => model.reasoning.is_some(),
+    }
 }
 
 #[derive(Serialize)]
