@@ -21,6 +21,9 @@ use crate::schema::{self, SchemaRules};
 /// How long a `prompt_cache_key` may be.
 const MAX_CACHE_KEY_BYTES: usize = 64;
 
+/// Bytes that one attachment may have, as base64.
+const MAX_ENCODED: usize = 20 * 1024 * 1024;
+
 fn rules(flags: OpenAiChatFlags) -> WireRules {
     WireRules {
         style: STYLE,
@@ -36,7 +39,7 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
         files: FileRule {
             images: images(flags),
             pdf: flags.documents,
-            max_encoded: 20 * 1024 * 1024,
+            max_encoded: MAX_ENCODED.min(limits(flags).max_bytes),
         },
         results: Results::Apart,
     }
