@@ -14,6 +14,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
+use crate::prompt_cache::{CacheControl, EPHEMERAL};
 use crate::schema::{self, SchemaRules};
 
 const RULES: WireRules = WireRules {
@@ -157,15 +158,6 @@ struct Source<'a> {
     media_type: &'a str,
     data: &'a str,
 }
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-const EPHEMERAL: CacheControl = CacheControl {
-    r#type: "ephemeral",
-};
 
 impl<'a> From<Known<'a>> for WireBlock<'a> {
     fn from(block: Known<'a>) -> Self {

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use pantograph::{RawJson, ToolStatus};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::flags::{OpenAiChatFlags, ThinkingReplay};
-use crate::attachment::File;
+use crate::attachment::{DataUrl, File};
 use crate::harmless;
 use crate::history::{Call, Content, History, Part, ResultPart, Speaker, Turn};
+use crate::prompt_cache::{CacheControl, EPHEMERAL};
 
 /// How many of the last turns that are not the model's are marked: the last for the next
 /// request, the one before it to find what this one's predecessor wrote.
@@ -117,25 +118,6 @@ struct Document<'a> {
     filename: &'static str,
     file_data: DataUrl<'a>,
 }
-
-/// Written without a copy of the data.
-struct DataUrl<'a>(&'a File);
-
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let File { media_type, data } = self.0;
-        serializer.collect_str(&format_args!("data:{media_type};base64,{data}"))
-    }
-}
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-const EPHEMERAL: CacheControl = CacheControl {
-    r#type: "ephemeral",
-};
 
 /// The system prompt, with what else this request has to say, as one message; servers refuse a
 /// second, or read only the first.
