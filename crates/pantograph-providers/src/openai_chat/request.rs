@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
-use super::messages::{self, Message};
+use super::message::Message;
+use super::messages;
 use super::reasoning::Reasoning;
 use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
