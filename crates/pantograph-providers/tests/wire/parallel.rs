@@ -109,6 +109,30 @@ async fn calls_run_however_a_server_numbers_them() {
 }
 
 #[tokio::test]
+async fn blocks_of_one_number_are_blocks_of_their_own() {
+    let answer = events(&[
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Reading."}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"files__read","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"partial_json":"{\"path\":\"a\"}"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]);
+    let again = Script::events(&Party::Anthropic.answer("Done.", None));
+    let server = Server::start([Script::events(&answer), again]).await;
+    let agent = agent(Party::Anthropic, &server);
+    let (_, outcome) = run(&agent).await;
+    assert_eq!(outcome.stop, StopReason::End, "{outcome:?}");
+    insta::assert_snapshot!(shown(&agent.conversation()), @r#"
+    user: "Read it."
+    assistant: "Reading.", a files.read({"path":"a"})
+    tool: a ok: ran with {"path":"a"}
+    assistant: "Done."
+    "#);
+}
+
+#[tokio::test]
 async fn only_calls_that_the_limit_did_not_cut_run() {
     let data = [
         r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"files__read","arguments":"{\"path\":"}},{"index":1,"id":"b","function":{"name":"files__read","arguments":""}}]}}]}"#,
