@@ -5,6 +5,7 @@ mod side;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pantograph::Attachment;
+use serde::{Serialize, Serializer};
 
 /// The image types that providers with images take, but for Google.
 pub(crate) const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -67,6 +68,17 @@ impl File {
     /// Whether it is an image, and not a document.
     pub(crate) fn is_image(&self) -> bool {
         self.media_type.starts_with("image/")
+    }
+}
+
+/// A file as the URL that holds it, written without a copy of the data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DataUrl<'a>(pub(crate) &'a File);
+
+impl Serialize for DataUrl<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let File { media_type, data } = self.0;
+        serializer.collect_str(&format_args!("data:{media_type};base64,{data}"))
     }
 }
 

@@ -39,6 +39,7 @@ mod history;
 mod http;
 mod openai_chat;
 mod openai_responses;
+mod prompt_cache;
 mod schema;
 mod sse;
 mod stream;

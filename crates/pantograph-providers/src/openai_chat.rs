@@ -8,6 +8,7 @@ mod chunk;
 mod decode;
 mod details;
 mod flags;
+mod message;
 mod messages;
 mod reasoning;
 mod request;

@@ -26,10 +26,14 @@ pub(super) struct MessagesDecoder {
     /// Whether something was said that cannot go back as it came, so that what is thought after
     /// it cannot either.
     is_altered: bool,
+    /// The index of the next block. Servers exist that give every block the same.
+    next: u32,
     stop: StopReason,
 }
 
 struct Open {
+    /// What the wire calls it.
+    number: u32,
     index: u32,
     kind: Kind,
 }
@@ -60,11 +64,14 @@ impl MessagesDecoder {
             open: Vec::new(),
             after,
             is_altered: false,
+            next: 0,
             stop: StopReason::End,
         }
     }
 
-    fn start(&mut self, index: u32, block: &RawValue, out: &mut VecDeque<ProtocolEvent>) {
+    fn start(&mut self, number: u32, block: &RawValue, out: &mut VecDeque<ProtocolEvent>) {
+        let index = self.next;
+        self.next += 1;
         let raw = block.get();
         let opaque = || Kind::Opaque {
             block: raw.to_owned(),
@@ -104,13 +111,18 @@ impl MessagesDecoder {
             },
             Err(_) => opaque(),
         };
-        self.open.push(Open { index, kind });
+        self.open.push(Open {
+            number,
+            index,
+            kind,
+        });
     }
 
-    fn delta(&mut self, index: u32, delta: Delta, out: &mut VecDeque<ProtocolEvent>) {
-        let Some(open) = self.open.iter_mut().rfind(|open| open.index == index) else {
+    fn delta(&mut self, number: u32, delta: Delta, out: &mut VecDeque<ProtocolEvent>) {
+        let Some(open) = self.open.iter_mut().rfind(|open| open.number == number) else {
             return;
         };
+        let index = open.index;
         match &mut open.kind {
             Kind::Text { is_blank } => {
                 let text = delta.text.unwrap_or_default();
@@ -135,11 +147,12 @@ impl MessagesDecoder {
         }
     }
 
-    fn end_block(&mut self, index: u32, out: &mut VecDeque<ProtocolEvent>) {
-        let Some(at) = self.open.iter().rposition(|open| open.index == index) else {
+    fn end_block(&mut self, number: u32, out: &mut VecDeque<ProtocolEvent>) {
+        let Some(at) = self.open.iter().rposition(|open| open.number == number) else {
             return;
         };
-        match self.open.remove(at).kind {
+        let Open { index, kind, .. } = self.open.remove(at);
+        match kind {
             // Blank text is not sent back.
             Kind::Text { is_blank } => self.is_altered |= is_blank,
             Kind::Thinking { signature } if signature.is_empty() => {}
@@ -204,7 +217,7 @@ impl Decoder for MessagesDecoder {
         if event.kind == EventKind::Error || name == Some("error") || event.error.is_some() {
             return Err(failure::in_stream(data));
         }
-        let index = event.index.unwrap_or_default();
+        let number = event.index.unwrap_or_default();
         match event.kind {
             EventKind::MessageStart => {
                 let usage = event.message.and_then(|message| message.usage);
@@ -213,15 +226,15 @@ impl Decoder for MessagesDecoder {
             }
             EventKind::ContentBlockStart => {
                 if let Some(block) = event.content_block {
-                    self.start(index, block, out);
+                    self.start(number, block, out);
                 }
             }
             EventKind::ContentBlockDelta => {
                 if let Some(delta) = event.delta {
-                    self.delta(index, delta, out);
+                    self.delta(number, delta, out);
                 }
             }
-            EventKind::ContentBlockStop => self.end_block(index, out),
+            EventKind::ContentBlockStop => self.end_block(number, out),
             EventKind::MessageDelta => {
                 let usage = event.usage.map(|usage| (*usage).into());
                 out.extend(usage.map(ProtocolEvent::Usage));

@@ -15,6 +15,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
+use crate::prompt_cache::{CacheControl, EPHEMERAL};
 use crate::schema::{self, SchemaRules};
 
 const RULES: WireRules = WireRules {
@@ -173,15 +174,6 @@ struct Source<'a> {
     media_type: &'a str,
     data: &'a str,
 }
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-const EPHEMERAL: CacheControl = CacheControl {
-    r#type: "ephemeral",
-};
 
 impl<'a> From<Known<'a>> for WireBlock<'a> {
     fn from(block: Known<'a>) -> Self {

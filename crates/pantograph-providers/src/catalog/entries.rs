@@ -100,6 +100,7 @@ pub(super) static PROVIDERS: [CatalogProvider; 14] = [
         name: "xai",
         title: "xAI",
         base_url: "https://api.x.ai/v1",
+        server: Some("xai"),
         key_variables: &["XAI_API_KEY"],
         key_page: Some("https://console.x.ai"),
         default_model: Some("grok-4.7"),
@@ -110,7 +111,8 @@ pub(super) static PROVIDERS: [CatalogProvider; 14] = [
         name: "moonshot",
         title: "Moonshot AI",
         base_url: "https://api.moonshot.ai/v1",
-        // Takes the same parameters as DeepSeek, and wants its thinking back in the same way.
+        // Wants its thinking back as DeepSeek does. Its older models take the same parameters;
+        // from Kimi K3 on they take the effort and do not heed the switch beside it.
         server: Some("deepseek"),
         key_variables: &["MOONSHOT_API_KEY"],
         key_page: Some("https://platform.moonshot.ai/console/api-keys"),

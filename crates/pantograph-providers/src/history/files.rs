@@ -32,19 +32,23 @@ pub(super) fn all(request: &Request) -> impl Iterator<Item = &Attachment> {
 }
 
 /// Puts words in the place of files from the oldest on, until the others are within the limits.
+/// One that is past them by itself takes no other's place.
 pub(super) fn leave_out_oldest(turns: &mut [Turn<'_>], limits: FileLimits) {
     let mut files = 0;
     let mut bytes = 0;
-    let mut fits = |file: &File| {
-        files += 1;
-        bytes += file.data.len();
-        files <= limits.max_files && bytes <= limits.max_bytes
-    };
-    let left_out = |file: &File| {
-        Cow::Owned(attachment::left_out(
-            &file.media_type,
-            "no more fit into one request, and later ones count more",
-        ))
+    // What stands for a file that does not fit.
+    let mut words = |file: &File| {
+        let why = if file.data.len() > limits.max_bytes {
+            "it is too large to be sent"
+        } else {
+            files += 1;
+            bytes += file.data.len();
+            if files <= limits.max_files && bytes <= limits.max_bytes {
+                return None;
+            }
+            "no more fit into one request, and later ones count more"
+        };
+        Some(Cow::Owned(attachment::left_out(&file.media_type, why)))
     };
     for part in turns
         .iter_mut()
@@ -52,20 +56,66 @@ pub(super) fn leave_out_oldest(turns: &mut [Turn<'_>], limits: FileLimits) {
         .flat_map(|t| t.parts.iter_mut().rev())
     {
         match part {
-            Part::File(file) if !fits(file) => {
-                let text = left_out(file);
-                *part = Part::Text { text, raw: None };
+            Part::File(file) => {
+                if let Some(text) = words(file) {
+                    *part = Part::Text { text, raw: None };
+                }
             }
             Part::Result(result) => {
                 for content in result.content.iter_mut().rev() {
                     if let Content::File(file) = content
-                        && !fits(file)
+                        && let Some(text) = words(file)
                     {
-                        *content = Content::Text(left_out(file));
+                        *content = Content::Text(text);
                     }
                 }
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Speaker;
+
+    /// What becomes of files of so many bytes in a request that takes two, and ten bytes.
+    fn sent(sizes: &[usize]) -> Vec<&'static str> {
+        let parts = sizes.iter().map(|&size| {
+            Part::File(File {
+                media_type: "image/png".into(),
+                data: "x".repeat(size),
+            })
+        });
+        let mut turns = [Turn {
+            speaker: Speaker::User,
+            parts: parts.collect(),
+        }];
+        let limits = FileLimits {
+            max_files: 2,
+            max_bytes: 10,
+            ..FileLimits::NONE
+        };
+        leave_out_oldest(&mut turns, limits);
+        let word = |part: &Part<'_>| match part {
+            Part::Text { text, .. } if text.contains("too large") => "too large",
+            Part::Text { .. } => "older",
+            _ => "sent",
+        };
+        turns[0].parts.iter().map(word).collect()
+    }
+
+    #[test]
+    fn the_latest_files_that_fit_stay() {
+        assert_eq!(sent(&[5, 5]), ["sent", "sent"]);
+        assert_eq!(sent(&[1, 1, 1]), ["older", "sent", "sent"]);
+        assert_eq!(sent(&[1, 6, 5]), ["older", "older", "sent"]);
+    }
+
+    #[test]
+    fn one_that_is_too_large_takes_no_place() {
+        assert_eq!(sent(&[5, 5, 11]), ["sent", "sent", "too large"]);
+        assert_eq!(sent(&[5, 11, 5]), ["sent", "too large", "sent"]);
     }
 }

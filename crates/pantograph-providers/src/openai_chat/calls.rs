@@ -1,8 +1,7 @@
 //! Tool calls out of their pieces.
 
-use std::mem;
-
 use pantograph::RawJson;
+use serde::de::IgnoredAny;
 
 use super::chunk::CallDelta;
 
@@ -22,8 +21,9 @@ pub(super) struct Slot {
     pub(super) id: String,
     /// On the wire.
     pub(super) name: String,
-    /// What is not yet given out.
     input: String,
+    /// Bytes of the input that are given out.
+    given: usize,
     extra: Option<RawJson>,
     /// The block, once the call has begun.
     pub(super) block: Option<u32>,
@@ -100,9 +100,17 @@ impl Slot {
         self.name.is_empty() && self.id.is_empty() && self.input.is_empty()
     }
 
+    /// Whether its input is an object to which nothing can be added.
+    pub(super) fn is_whole(&self) -> bool {
+        self.input.trim_start().starts_with('{')
+            && serde_json::from_str::<IgnoredAny>(&self.input).is_ok()
+    }
+
     /// What came of the input since this was last asked.
     pub(super) fn new_input(&mut self) -> Option<String> {
-        Some(mem::take(&mut self.input)).filter(|input| !input.is_empty())
+        let input = self.input[self.given..].to_owned();
+        self.given = self.input.len();
+        Some(input).filter(|input| !input.is_empty())
     }
 
     /// What the provider put beside it, once.

@@ -17,6 +17,7 @@ use crate::stream::Decoder;
 /// Reads the events of one answer.
 ///
 /// The wire has no blocks: one begins where what comes is of another kind, or of another call.
+/// Calls end with the answer, since no piece of one says that it is the last.
 pub(super) struct ChatDecoder {
     names: Arc<WireNames>,
     blocks: Blocks,
@@ -139,13 +140,20 @@ impl Decoder for ChatDecoder {
                 self.blocks.call(slot, &self.names, out);
             }
         }
-        self.blocks.finish(stop, out);
+        for slot in self.calls.iter_mut() {
+            // One that the limit may have cut stays open: it is no call.
+            if stop != StopReason::Limit || slot.is_whole() {
+                let ended = slot.block;
+                out.extend(ended.map(|index| ProtocolEvent::BlockEnd { index }));
+            }
+        }
+        self.blocks.close(out);
         out.push_back(ProtocolEvent::Done { stop });
         Ok(())
     }
 }
 
-/// The blocks so far, of which at most one is open.
+/// The blocks so far. At most one of them is open, beside calls.
 #[derive(Default)]
 struct Blocks {
     next: u32,
@@ -157,7 +165,6 @@ struct Blocks {
 enum Kind {
     Text,
     Thinking,
-    Call,
 }
 
 impl Blocks {
@@ -198,7 +205,6 @@ impl Blocks {
             None => {
                 self.close(out);
                 let index = self.fresh();
-                self.open = Some((Kind::Call, index));
                 slot.block = Some(index);
                 out.push_back(ProtocolEvent::ToolCallStart {
                     index,
@@ -212,14 +218,6 @@ impl Blocks {
         out.extend(input.map(|json| ProtocolEvent::ToolCallDelta { index, json }));
         let extra = slot.new_extra();
         out.extend(extra.map(|raw| ProtocolEvent::Raw { index, raw }));
-    }
-
-    /// Ends what is open. A call that the limit may have cut stays open: it is no call.
-    fn finish(&mut self, stop: StopReason, out: &mut VecDeque<ProtocolEvent>) {
-        match (stop, self.open) {
-            (StopReason::Limit, Some((Kind::Call, _))) => {}
-            _ => self.close(out),
-        }
     }
 
     /// The open block of the kind, which begins if it is not.

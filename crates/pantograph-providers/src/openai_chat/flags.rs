@@ -123,6 +123,7 @@ impl OpenAiChatFlags {
         "deepseek",
         "mistral",
         "groq",
+        "xai",
         "ollama",
         "llama-cpp",
         "vllm",
@@ -144,6 +145,7 @@ impl OpenAiChatFlags {
     /// - `groq`: console.groq.com/docs, "Reasoning" and "Images". It refuses fields that it does
     ///   not know, `reasoning_content` among them. Qwen models before 3.8 know no effort there
     ///   but `none` and `default`: such a model should take no label.
+    /// - `xai`: docs.x.ai, "Image understanding": images as JPEG or PNG.
     /// - `ollama`: `openai/openai.go` of Ollama: efforts by name, images as JPEG, PNG or WebP,
     ///   thinking back as `reasoning`.
     /// - `llama-cpp`: `tools/server` and `common` of llama.cpp: thinking is the template's, a tool
@@ -192,6 +194,11 @@ impl OpenAiChatFlags {
                 max_files: Some(5),
                 // Four megabytes with the text around it.
                 max_file_bytes: Some(3 * MEGABYTE),
+                ..plain
+            },
+            "xai" => Self {
+                no_gif: true,
+                no_webp: true,
                 ..plain
             },
             "ollama" => Self {

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use pantograph::{RawJson, ToolStatus};
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::flags::{OpenAiChatFlags, ThinkingReplay};
-use crate::attachment::File;
+use super::message::{Answer, Body, Form, Message, Piece, ToolCall};
 use crate::harmless;
-use crate::history::{Call, Content, History, Part, ResultPart, Speaker, Turn};
+use crate::history::{Content, History, Part, ResultPart, Speaker, Turn};
 
 /// How many of the last turns that are not the model's are marked: the last for the next
 /// request, the one before it to find what this one's predecessor wrote.
@@ -24,119 +23,6 @@ const FILE_FOLLOWS: &str = "[an attachment, in the user message that follows the
 /// What a failed call's result begins with; the protocol has no other place to say so.
 const FAILED: &str = "[the call failed]";
 
-/// One message.
-#[derive(Serialize)]
-#[serde(tag = "role", rename_all = "snake_case")]
-pub(super) enum Message<'a> {
-    System {
-        content: Body<'a>,
-    },
-    Developer {
-        content: Body<'a>,
-    },
-    User {
-        content: Body<'a>,
-    },
-    Assistant(Answer<'a>),
-    Tool {
-        tool_call_id: &'a str,
-        content: Body<'a>,
-    },
-}
-
-/// What is said. One text is sent as such: not every server takes a list of parts.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Body<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<MarkedPiece<'a>>),
-}
-
-#[derive(Default, Serialize)]
-pub(super) struct Answer<'a> {
-    /// `null` beside calls.
-    content: Option<Body<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasoning_details: Vec<&'a RawValue>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall<'a>>,
-}
-
-#[derive(Serialize)]
-struct ToolCall<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: Function<'a>,
-    /// What its provider put beside it, such as a signature.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra_content: Option<&'a RawJson>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    arguments: &'a str,
-}
-
-/// A part and, perhaps, a mark up to which the provider keeps the request.
-#[derive(Serialize)]
-pub(super) struct MarkedPiece<'a> {
-    #[serde(flatten)]
-    piece: Piece<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
-    Text { text: Cow<'a, str> },
-    Thinking { thinking: [PlainText<'a>; 1] },
-    ImageUrl { image_url: Image<'a> },
-    File { file: Document<'a> },
-}
-
-#[derive(Serialize)]
-struct PlainText<'a> {
-    r#type: &'static str,
-    text: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct Image<'a> {
-    url: DataUrl<'a>,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    /// Wanted, and shown to nobody.
-    filename: &'static str,
-    file_data: DataUrl<'a>,
-}
-
-/// Written without a copy of the data.
-struct DataUrl<'a>(&'a File);
-
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let File { media_type, data } = self.0;
-        serializer.collect_str(&format_args!("data:{media_type};base64,{data}"))
-    }
-}
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-const EPHEMERAL: CacheControl = CacheControl {
-    r#type: "ephemeral",
-};
-
 /// The system prompt, with what else this request has to say, as one message; servers refuse a
 /// second, or read only the first.
 pub(super) fn system<'a>(
@@ -145,16 +31,16 @@ pub(super) fn system<'a>(
     flags: OpenAiChatFlags,
     marks: bool,
 ) -> Vec<Message<'a>> {
-    let mut texts: Vec<Piece<'a>> = history.system().into_iter().map(text).collect();
+    let mut texts: Vec<Piece<'a>> = history.system().into_iter().map(Piece::text).collect();
     let stable = texts.len();
-    texts.extend(instruction.map(|instruction| text(instruction.to_owned().into())));
+    texts.extend(instruction.map(|instruction| Piece::text(instruction.to_owned())));
     if texts.is_empty() {
         return Vec::new();
     }
-    let mut content = body(texts, Form::of(marks));
+    let mut content = Body::of(texts, Form::of(marks));
     // Before the instruction: it comes and goes.
     if let (true, Body::Parts(parts), Some(last)) = (marks, &mut content, stable.checked_sub(1)) {
-        parts[last].cache_control = Some(EPHEMERAL);
+        parts[last].mark();
     }
     vec![match flags.developer_role {
         true => Message::Developer { content },
@@ -189,23 +75,6 @@ pub(super) fn conversation<'a>(
     writer.messages
 }
 
-/// Whether a single text may be sent as such.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Plain,
-    Parts,
-}
-
-impl Form {
-    /// Only parts can be marked.
-    fn of(marks: bool) -> Self {
-        match marks {
-            true => Self::Parts,
-            false => Self::Plain,
-        }
-    }
-}
-
 struct Writer<'a> {
     flags: OpenAiChatFlags,
     form: Form,
@@ -219,8 +88,8 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn user(&mut self, turn: &'a Turn<'a>) {
         let pieces = turn.parts.iter().filter_map(|part| match part {
-            Part::Text { text, .. } => Some(self::text(Cow::Borrowed(text))),
-            Part::File(file) => Some(self::file(file)),
+            Part::Text { text, .. } => Some(Piece::text(&**text)),
+            Part::File(file) => Some(Piece::file(file)),
             _ => None,
         });
         self.unsaid.extend(pieces);
@@ -255,7 +124,7 @@ impl<'a> Writer<'a> {
                 Content::File(file) => {
                     lines.push(FILE_FOLLOWS);
                     let label = format!("The attachment of the result of `{}`:", result.call);
-                    self.unsaid.extend([text(label.into()), self::file(file)]);
+                    self.unsaid.extend([Piece::text(label), Piece::file(file)]);
                 }
             }
         }
@@ -265,7 +134,7 @@ impl<'a> Writer<'a> {
         };
         self.messages.push(Message::Tool {
             tool_call_id: result.call,
-            content: body(vec![text(content)], self.form),
+            content: Body::of(vec![Piece::text(content)], self.form),
         });
     }
 
@@ -281,7 +150,7 @@ impl<'a> Writer<'a> {
                 ..Answer::default()
             }));
         }
-        let content = body(std::mem::take(&mut self.unsaid), self.form);
+        let content = Body::of(std::mem::take(&mut self.unsaid), self.form);
         self.messages.push(Message::User { content });
         self.ends.push(self.messages.len() - 1);
     }
@@ -299,7 +168,7 @@ impl<'a> Writer<'a> {
             ) = self.messages.get_mut(at)
                 && let Some(last) = parts.last_mut()
             {
-                last.cache_control = Some(EPHEMERAL);
+                last.mark();
             }
         }
     }
@@ -322,7 +191,7 @@ fn answer<'a>(turn: &'a Turn<'a>, flags: OpenAiChatFlags) -> Option<Answer<'a>> 
                 details.extend(raw.iter().flat_map(|raw| items(raw)));
             }
             Part::Opaque(raw) => details.extend(items(raw)),
-            Part::Call(call) => tool_calls.push(self::call(call)),
+            Part::Call(call) => tool_calls.push(call.into()),
             Part::Result(_) | Part::File(_) => {}
         }
     }
@@ -346,32 +215,15 @@ fn answer<'a>(turn: &'a Turn<'a>, flags: OpenAiChatFlags) -> Option<Answer<'a>> 
         ThinkingReplay::Details => answer.reasoning_details = details,
         ThinkingReplay::Parts => {
             if let Some(thought) = thought {
-                let thinking = Piece::Thinking {
-                    thinking: [PlainText {
-                        r#type: "text",
-                        text: thought,
-                    }],
-                };
-                let pieces = [thinking].into_iter().chain(said.map(text)).collect();
-                answer.content = Some(body(pieces, Form::Parts));
+                let said = said.map(Piece::text);
+                let pieces = [Piece::thinking(thought)].into_iter().chain(said).collect();
+                answer.content = Some(Body::of(pieces, Form::Parts));
                 return Some(answer);
             }
         }
     }
     answer.content = said.map(Body::Text);
     Some(answer)
-}
-
-fn call<'a>(call: &'a Call<'a>) -> ToolCall<'a> {
-    ToolCall {
-        id: call.id,
-        r#type: "function",
-        function: Function {
-            name: &call.name,
-            arguments: call.input.as_str(),
-        },
-        extra_content: call.raw,
-    }
 }
 
 /// The items of a list of reasoning details.
@@ -383,53 +235,5 @@ fn joined(mut texts: Vec<Cow<'_, str>>) -> Option<Cow<'_, str>> {
     match texts.len() {
         0 | 1 => texts.pop(),
         _ => Some(Cow::Owned(texts.join("\n\n"))),
-    }
-}
-
-fn body<'a>(pieces: Vec<Piece<'a>>, form: Form) -> Body<'a> {
-    let mut texts: Vec<Cow<'a, str>> = Vec::new();
-    let mut parts: Vec<MarkedPiece<'a>> = Vec::new();
-    for piece in pieces {
-        match piece {
-            // Until there is something else, texts may still be all.
-            Piece::Text { text } if form == Form::Plain && parts.is_empty() => texts.push(text),
-            piece => {
-                parts.extend(texts.drain(..).map(text).map(unmarked));
-                parts.push(unmarked(piece));
-            }
-        }
-    }
-    if !parts.is_empty() {
-        return Body::Parts(parts);
-    }
-    match <[Cow<'a, str>; 1]>::try_from(texts) {
-        Ok([text]) => Body::Text(text),
-        Err(texts) => Body::Text(Cow::Owned(texts.join("\n\n"))),
-    }
-}
-
-fn unmarked(piece: Piece<'_>) -> MarkedPiece<'_> {
-    MarkedPiece {
-        piece,
-        cache_control: None,
-    }
-}
-
-fn text(text: Cow<'_, str>) -> Piece<'_> {
-    Piece::Text { text }
-}
-
-fn file(file: &File) -> Piece<'_> {
-    let url = DataUrl(file);
-    match file.is_image() {
-        true => Piece::ImageUrl {
-            image_url: Image { url },
-        },
-        false => Piece::File {
-            file: Document {
-                filename: "document.pdf",
-                file_data: url,
-            },
-        },
     }
 }

@@ -5,21 +5,22 @@ use std::borrow::Cow;
 use pantograph::protocol::{Purpose, Request, ToolChoice};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
-use super::messages::{self, Message};
+use super::message::Message;
+use super::messages;
 use super::reasoning::Reasoning;
 use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{History, Results, WireRules};
+use crate::prompt_cache;
 use crate::schema::{self, SchemaRules};
 
-/// How long a `prompt_cache_key` may be.
-const MAX_CACHE_KEY_BYTES: usize = 64;
+/// Bytes that one attachment may have, as base64.
+const MAX_ENCODED: usize = 20 * 1024 * 1024;
 
 fn rules(flags: OpenAiChatFlags) -> WireRules {
     WireRules {
@@ -36,7 +37,7 @@ fn rules(flags: OpenAiChatFlags) -> WireRules {
         files: FileRule {
             images: images(flags),
             pdf: flags.documents,
-            max_encoded: 20 * 1024 * 1024,
+            max_encoded: MAX_ENCODED.min(limits(flags).max_bytes),
         },
         results: Results::Apart,
     }
@@ -83,7 +84,7 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         max_tokens: limit(OutputLimit::MaxTokens),
         max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
         reasoning: Reasoning::of(label, flags.reasoning, flags.efforts),
-        prompt_cache_key: cache_key(request).filter(|_| flags.cache_key),
+        prompt_cache_key: prompt_cache::key(request).filter(|_| flags.cache_key),
         tool_choice: tool_choice(&forcing.choice, &history),
         tools: tools(&forcing, &history, flags),
         messages,
@@ -183,19 +184,4 @@ fn tools<'a>(
             },
         })
         .collect()
-}
-
-/// The conversation's name, or its hash if it is too long. A compaction's request is never
-/// continued.
-fn cache_key(request: &Request) -> Option<Cow<'_, str>> {
-    let context = &*request.context;
-    match request.purpose {
-        Purpose::Compaction => None,
-        Purpose::Turn if context.is_empty() => None,
-        Purpose::Turn if context.len() <= MAX_CACHE_KEY_BYTES => Some(Cow::Borrowed(context)),
-        Purpose::Turn => {
-            let digest = Sha256::digest(context);
-            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
-    }
 }

@@ -119,6 +119,8 @@ impl ResponsesDecoder {
             None => self.begin(output_index, item.kind, out),
         };
         let index = open.index;
+        // A call that the limit cut stays open: it is no call.
+        let is_cut = open.kind == ItemKind::FunctionCall && item.is_cut();
         let raw = match open.kind {
             ItemKind::Other => {
                 out.extend(raw.map(|raw| ProtocolEvent::Opaque { index, raw }));
@@ -130,7 +132,7 @@ impl ResponsesDecoder {
                 }
                 let input = item.arguments.filter(|_| !open.has_come);
                 out.extend(input.and_then(|json| input_delta(index, json)));
-                raw
+                raw.filter(|_| !is_cut)
             }
             ItemKind::Message | ItemKind::Reasoning => {
                 if !open.has_come {
@@ -143,7 +145,9 @@ impl ResponsesDecoder {
             }
         };
         out.extend(raw.map(|raw| ProtocolEvent::Raw { index, raw }));
-        out.push_back(ProtocolEvent::BlockEnd { index });
+        if !is_cut {
+            out.push_back(ProtocolEvent::BlockEnd { index });
+        }
     }
 
     fn text(

@@ -45,7 +45,7 @@ fn wait_in(message: &str) -> Option<Duration> {
     let (_, mut rest) = message.split_once("try again in ")?;
     let mut wait = None;
     while let Some((part, after)) = leading(rest) {
-        wait = Some(wait.unwrap_or(Duration::ZERO) + part);
+        wait = Some(wait.unwrap_or(Duration::ZERO).checked_add(part)?);
         rest = after;
     }
     wait
@@ -84,6 +84,10 @@ mod tests {
             ("try again in 20 seconds", Some(20_000)),
             ("try again in a while", None),
             ("try again in 9999999999999999999999s", None),
+            (
+                "try again in 10000000000000000000s10000000000000000000s",
+                None,
+            ),
             ("try again in 3", None),
             ("slow down", None),
         ];

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use pantograph::RawJson;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::OpenAiResponsesFlags;
 use super::item;
-use crate::attachment::{self, File};
+use crate::attachment::{self, DataUrl, File};
 use crate::harmless;
 use crate::history::{Call, Content, Part, ResultPart, Speaker, Turn};
 
@@ -64,16 +64,6 @@ pub(super) enum SaidPart<'a> {
         filename: &'static str,
         file_data: DataUrl<'a>,
     },
-}
-
-/// A file as the URL that holds it.
-pub(super) struct DataUrl<'a>(&'a File);
-
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let File { media_type, data } = self.0;
-        serializer.collect_str(&format_args!("data:{media_type};base64,{data}"))
-    }
 }
 
 /// The input: the system's texts, the turns, and an instruction that holds for this answer only.

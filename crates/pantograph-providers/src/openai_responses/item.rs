@@ -17,6 +17,7 @@ pub(super) struct OutputItem {
     call_id: Option<String>,
     pub(super) name: Option<String>,
     pub(super) arguments: Option<String>,
+    status: Option<String>,
     content: Option<Vec<ItemText>>,
     summary: Option<Vec<ItemText>>,
 }
@@ -43,6 +44,11 @@ impl OutputItem {
     /// Reads an item. One of a shape that is not known is of a kind that is not known.
     pub(super) fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
+    }
+
+    /// Whether a limit cut it.
+    pub(super) fn is_cut(&self) -> bool {
+        self.status.as_deref() == Some("incomplete")
     }
 
     /// The id that a result names. The item's own is another, and all that some servers give.

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use pantograph::protocol::{Purpose, Request, ToolChoice};
+use pantograph::protocol::{Request, ToolChoice};
 use pantograph::{Model, ReasoningControl};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::input::{self, Item};
 use super::{OpenAiResponsesFlags, STYLE};
@@ -15,6 +14,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{History, Results, WireRules};
+use crate::prompt_cache;
 use crate::schema::{self, SchemaRules};
 
 const RULES: WireRules = WireRules {
@@ -38,9 +38,6 @@ const LIMITS: FileLimits = FileLimits {
 /// The smallest bound of an answer that the API takes.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
-/// How long a cache key may be.
-const MAX_CACHE_KEY_BYTES: usize = 64;
-
 pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
@@ -50,12 +47,11 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
         model: &request.model.wire_model,
         stream: true,
         store: false,
-        // A model that does not reason refuses to be asked for its reasoning.
         include: match flags.no_encrypted_reasoning || !reasons(&request.model) {
             true => &[],
             false => &["reasoning.encrypted_content"],
         },
-        prompt_cache_key: cache_key(request).filter(|_| !flags.no_cache_key),
+        prompt_cache_key: prompt_cache::key(request).filter(|_| !flags.no_cache_key),
         max_output_tokens: request
             .model
             .max_output
@@ -69,8 +65,13 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
     history.written(&body)
 }
 
+/// Whether the model is known to reason, or asked to. Others refuse to be asked for what they
+/// thought, and one of which nothing is known may be one of them.
 fn reasons(model: &Model) -> bool {
-    model.reasoning_control != Some(ReasoningControl::None)
+    match model.reasoning_control {
+        Some(control) => control != ReasoningControl::None,
+        None => model.reasoning.is_some(),
+    }
 }
 
 #[derive(Serialize)]
@@ -152,19 +153,4 @@ fn tool_choice(choice: &ToolChoice, history: &History<'_>) -> Option<Value> {
             json!({ "type": "function", "name": history.names().encode(name) })
         }
     })
-}
-
-/// What the provider finds a conversation's earlier requests by. A compaction's request is never
-/// continued.
-fn cache_key(request: &Request) -> Option<Cow<'_, str>> {
-    let context = &*request.context;
-    match request.purpose {
-        Purpose::Compaction => None,
-        Purpose::Turn if context.is_empty() => None,
-        Purpose::Turn if context.len() <= MAX_CACHE_KEY_BYTES => Some(Cow::Borrowed(context)),
-        Purpose::Turn => {
-            let digest = Sha256::digest(context);
-            Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
-    }
 }

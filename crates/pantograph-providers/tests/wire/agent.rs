@@ -13,7 +13,7 @@ use crate::support::conversation::tools;
 use crate::support::server::{Script, Server};
 
 /// An agent of a protocol whose provider is the server.
-fn agent(party: Party, server: &Server) -> Agent {
+pub(crate) fn agent(party: Party, server: &Server) -> Agent {
     let registry = tools().iter().fold(ToolRegistry::new(), |registry, tool| {
         registry
             .tool(tool.clone(), async |context: ToolContext| {
@@ -39,7 +39,7 @@ fn model(party: Party, server: &Server) -> Model {
 }
 
 /// Runs a turn to its end.
-async fn run(agent: &Agent) -> (Vec<&'static str>, Arc<Outcome>) {
+pub(crate) async fn run(agent: &Agent) -> (Vec<&'static str>, Arc<Outcome>) {
     let mut turn = agent.run("Read it.").unwrap();
     let mut names = Vec::new();
     while let Some(event) = turn.next().await {
@@ -52,7 +52,7 @@ async fn run(agent: &Agent) -> (Vec<&'static str>, Arc<Outcome>) {
 }
 
 /// A conversation, one message a line.
-fn shown(conversation: &Conversation) -> String {
+pub(crate) fn shown(conversation: &Conversation) -> String {
     let lines: Vec<String> = conversation
         .messages()
         .iter()

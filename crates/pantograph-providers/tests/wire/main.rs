@@ -12,6 +12,7 @@ mod many;
 mod moves;
 mod openai_chat;
 mod openai_responses;
+mod parallel;
 mod party;
 mod refusals;
 mod strict;

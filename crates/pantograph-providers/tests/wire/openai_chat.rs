@@ -8,6 +8,7 @@ use pantograph_providers::{OpenAiChat, OpenAiChatFlags};
 
 use crate::support::conversation::{self, Native, origin};
 use crate::support::endpoint;
+pub(crate) use answers::CALLS;
 
 const BASE_URL: &str = "https://openrouter.example/api/v1";
 

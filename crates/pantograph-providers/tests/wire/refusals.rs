@@ -62,7 +62,11 @@ fn responses(request: &Request) -> (Value, Vec<String>) {
     let body = serde_json::from_slice(&protocol.encode(request)).unwrap();
     let facts = strict::openai_responses::Facts {
         model: &request.model.wire_model,
-        reasons: request.model.reasoning_control != Some(ReasoningControl::None),
+        // Of a model of which nothing is known it may be either.
+        reasons: match request.model.reasoning_control {
+            Some(control) => control != ReasoningControl::None,
+            None => request.model.reasoning.is_some(),
+        },
     };
     let refusals = strict::openai_responses::check(&body, facts);
     (body, refusals)

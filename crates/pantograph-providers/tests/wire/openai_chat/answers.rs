@@ -75,6 +75,83 @@ fn up_to_the_end() -> &'static str {
     &ANSWER[..end]
 }
 
+/// Tool calls in the pieces in which servers send them.
+pub(crate) const CALLS: [(&str, &[&str]); 10] = [
+    (
+        "whole, all number 0, with text",
+        &[
+            r#"{"content":"Now","tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"id\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"find","arguments":"{\"id\":2}"}}]}"#,
+        ],
+    ),
+    (
+        "no numbers",
+        &[
+            r#"{"tool_calls":[{"id":"a","function":{"name":"find","arguments":"{\"id\":1}"}},{"id":"b","function":{"name":"find","arguments":"{\"id\":"}}]}"#,
+            r#"{"tool_calls":[{"function":{"arguments":"2}"}}]}"#,
+        ],
+    ),
+    (
+        "id and name in every piece",
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"id\""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":":1}"}}]}"#,
+        ],
+    ),
+    (
+        "an id of its own for every piece",
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":null}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":null,"arguments":"{}"}}]}"#,
+        ],
+    ),
+    (
+        "late name and id",
+        &[
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"id\""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"","function":{"name":"find"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"b","function":{"arguments":"{}"}}]}"#,
+        ],
+    ),
+    (
+        "interleaved",
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{"}},{"index":1,"id":"b","function":{"name":"find","arguments":"{"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"index":1,"function":{"arguments":"}"}}]}"#,
+        ],
+    ),
+    (
+        "text between the pieces",
+        &[
+            r#"{"content":"Now","tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{"}}]}"#,
+            r#"{"content":", then","tool_calls":[{"index":0,"function":{"arguments":"}"}}]}"#,
+            r#"{"content":" that"}"#,
+        ],
+    ),
+    (
+        "an object as input, and a signature",
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":{"id":1,"a":null}},"extra_content":{"google": {"thought_signature":"Q\/"}}}]}"#,
+        ],
+    ),
+    (
+        "the old form",
+        &[
+            r#"{"function_call":{"name":"find","arguments":""}}"#,
+            r#"{"function_call":{"arguments":"{\"id\":1}"}}"#,
+        ],
+    ),
+    (
+        "without name, id or anything",
+        &[
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}},{"index":1}]}"#,
+            r#"{"tool_calls":[{"index":2,"function":{"name":"find"}}]}"#,
+        ],
+    ),
+];
+
 #[test]
 fn a_whole_answer_is_the_same_however_it_is_cut() {
     insta::assert_snapshot!(render(&every_split(ANSWER, decode)));
@@ -175,74 +252,7 @@ fn thinking_is_read_wherever_it_arrives() {
 
 #[test]
 fn calls_are_told_apart_however_they_are_numbered() {
-    let cases: [(&str, &[&str]); 9] = [
-        (
-            "whole, all number 0, with text",
-            &[
-                r#"{"content":"Now","tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"id\":1}"}}]}"#,
-                r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"find","arguments":"{\"id\":2}"}}]}"#,
-            ],
-        ),
-        (
-            "no numbers",
-            &[
-                r#"{"tool_calls":[{"id":"a","function":{"name":"find","arguments":"{\"id\":1}"}},{"id":"b","function":{"name":"find","arguments":"{\"id\":"}}]}"#,
-                r#"{"tool_calls":[{"function":{"arguments":"2}"}}]}"#,
-            ],
-        ),
-        (
-            "id and name in every piece",
-            &[
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":""}}]}"#,
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"id\""}}]}"#,
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":":1}"}}]}"#,
-            ],
-        ),
-        (
-            "an id of its own for every piece",
-            &[
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":null}}]}"#,
-                r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":null,"arguments":"{}"}}]}"#,
-            ],
-        ),
-        (
-            "late name and id",
-            &[
-                r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"id\""}}]}"#,
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":":1}"}}]}"#,
-                r#"{"tool_calls":[{"index":1,"id":"","function":{"name":"find"}}]}"#,
-                r#"{"tool_calls":[{"index":1,"id":"b","function":{"arguments":"{}"}}]}"#,
-            ],
-        ),
-        (
-            "interleaved",
-            &[
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{"}},{"index":1,"id":"b","function":{"name":"find","arguments":"{"}}]}"#,
-                r#"{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"index":1,"function":{"arguments":"}"}}]}"#,
-            ],
-        ),
-        (
-            "an object as input, and a signature",
-            &[
-                r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":{"id":1,"a":null}},"extra_content":{"google": {"thought_signature":"Q\/"}}}]}"#,
-            ],
-        ),
-        (
-            "the old form",
-            &[
-                r#"{"function_call":{"name":"find","arguments":""}}"#,
-                r#"{"function_call":{"arguments":"{\"id\":1}"}}"#,
-            ],
-        ),
-        (
-            "without name, id or anything",
-            &[
-                r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}},{"index":1}]}"#,
-                r#"{"tool_calls":[{"index":2,"function":{"name":"find"}}]}"#,
-            ],
-        ),
-    ];
-    let shown = cases.map(|(name, pieces)| format!("{name}\n{}\n", render(&deltas(pieces))));
+    let shown = CALLS.map(|(name, pieces)| format!("{name}\n{}\n", render(&deltas(pieces))));
     insta::assert_snapshot!(shown.join("\n"));
 }
 

@@ -296,6 +296,24 @@ fn deltas_of_items_that_did_not_begin_begin_them() {
 }
 
 #[test]
+fn a_call_that_the_limit_cut_does_not_end() {
+    let body = events(&[
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","status":"completed","call_id":"a","name":"find","arguments":"{}"}}"#,
+        r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"b","name":"find","arguments":""}}"#,
+        r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","status":"incomplete","call_id":"b","name":"find","arguments":""}}"#,
+        r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#,
+    ]);
+    insta::assert_snapshot!(render(&answer(&body)), @r#"
+    ToolCallStart { index: 0, id: "a", name: "find" }
+    ToolCallDelta { index: 0, json: "{}" }
+    Raw { index: 0, raw: {"type":"function_call","status":"completed","call_id":"a","name":"find","arguments":"{}"} }
+    BlockEnd { index: 0 }
+    ToolCallStart { index: 1, id: "b", name: "find" }
+    Done { stop: Limit }
+    "#);
+}
+
+#[test]
 fn items_that_overlap_stay_apart() {
     let added = |index: u32, id: &str| {
         format!(

@@ -138,6 +138,16 @@ fn a_model_that_does_not_reason_is_not_asked_for_its_reasoning() {
 }
 
 #[test]
+fn a_model_of_which_nothing_is_known_is_asked_for_its_reasoning_only_with_a_label() {
+    let asked = |model| body(&simple(model)).get("include").is_some();
+    assert!(!asked(model()));
+    assert!(asked(reasoning("low")));
+    let mut listed = model();
+    listed.reasoning_control = Some(ReasoningControl::Effort);
+    assert!(asked(listed));
+}
+
+#[test]
 fn a_forced_tool_and_thinking_never_leave_together_where_they_clash() {
     let mut shown = Vec::new();
     for forced_tool in [ForcedTool::Yes, ForcedTool::WithoutThinking, ForcedTool::No] {

@@ -254,6 +254,21 @@ fn the_latest_images_that_fit_are_sent_and_words_for_the_others() {
 }
 
 #[test]
+fn an_image_that_is_too_large_takes_no_other_along() {
+    let groq = chat_home("groq");
+    let mut log = screenshots(groq, 3, 100, 64);
+    log.say(
+        Role::User,
+        vec![Block::Attachment(image(100, 4 << 20)), Block::text("And?")],
+    );
+    let (body, refusals) = chat(&request(model(groq), log.conversation), "groq");
+    assert_eq!(refusals, NOTHING);
+    let shown = messages(&body);
+    assert_eq!(shown.matches("data:image/png").count(), 3);
+    assert_eq!(shown.matches("it is too large to be sent").count(), 1);
+}
+
+#[test]
 fn a_bad_schema_of_one_tool_does_not_take_the_others_along() {
     let schema = json!({
         "type": "object",
@@ -298,4 +313,5 @@ fn images_of_a_type_that_a_server_cannot_read_become_words() {
     assert_eq!(shown("openai"), [true, true]);
     assert_eq!(shown("ollama"), [false, true]);
     assert_eq!(shown("llama-cpp"), [true, false]);
+    assert_eq!(shown("xai"), [false, false]);
 }

@@ -90,6 +90,10 @@ fn server(name: &str) -> Server {
             max_image_bytes: 4 << 20,
             ..PLAIN
         },
+        "xai" => Server {
+            images: &["image/png", "image/jpeg"],
+            ..PLAIN
+        },
         "ollama" => Server {
             answer: &["reasoning"],
             efforts: &["none", "low", "medium", "high"],
