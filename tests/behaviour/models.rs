@@ -287,7 +287,10 @@ fn models_as_json_says_everything() {
         "price": null,
         "reasoning": null,
         "reasoning_control": null,
-        "attachments": true,
+        "attachments": [
+          "images",
+          "documents"
+        ],
         "forced_tool": "without_thinking",
         "key": "not_needed",
         "key_source": null
@@ -311,7 +314,10 @@ fn models_as_json_says_everything() {
           "high"
         ],
         "reasoning_control": null,
-        "attachments": true,
+        "attachments": [
+          "images",
+          "documents"
+        ],
         "forced_tool": "without_thinking",
         "key": "not_needed",
         "key_source": null
@@ -342,7 +348,10 @@ fn models_as_json_says_everything() {
           "max"
         ],
         "reasoning_control": "effort",
-        "attachments": true,
+        "attachments": [
+          "images",
+          "documents"
+        ],
         "forced_tool": "no",
         "key": "found",
         "key_source": "the environment variable ANTHROPIC_API_KEY"

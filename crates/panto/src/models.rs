@@ -2,7 +2,7 @@
 
 use panto_host::headless::sanitize_line;
 use panto_host::models::{KeyState, Models, OfferedModel, OfferedProvider};
-use pantograph::{ForcedTool, ReasoningControl};
+use pantograph::{Attachments, ForcedTool, ReasoningControl};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ModelsArgs};
@@ -213,7 +213,7 @@ fn object(provider: &OfferedProvider, model: &OfferedModel) -> Value {
             ReasoningControl::Budget => "budget",
             ReasoningControl::None => "none",
         }),
-        "attachments": model.attachments,
+        "attachments": attachments(model.attachments),
         "forced_tool": match model.forced_tool {
             ForcedTool::Yes => "yes",
             ForcedTool::WithoutThinking => "without_thinking",
@@ -222,6 +222,15 @@ fn object(provider: &OfferedProvider, model: &OfferedModel) -> Value {
         "key": key,
         "key_source": key_source,
     })
+}
+
+/// The kinds that a model takes.
+fn attachments(taken: Attachments) -> Vec<&'static str> {
+    let kinds = [(taken.images, "images"), (taken.documents, "documents")];
+    kinds
+        .into_iter()
+        .filter_map(|(takes, kind)| takes.then_some(kind))
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod side;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use pantograph::Attachment;
+use pantograph::{Attachment, Attachments};
 use serde::{Serialize, Serializer};
 
 /// The image types that providers with images take, but for Google.
@@ -87,11 +87,18 @@ pub(crate) fn encode(
     attachment: &Attachment,
     rule: FileRule,
     max_side: u32,
-    model_takes: bool,
+    model_takes: Attachments,
 ) -> Result<File, String> {
     let named = attachment.media_type.as_str();
-    if !model_takes {
-        return Err(left_out(named, "this model takes no attachments"));
+    if !model_takes.takes(named) {
+        return Err(left_out(
+            named,
+            match (model_takes, named.starts_with("image/")) {
+                (Attachments::NONE, _) => "this model takes no attachments",
+                (_, true) => "this model takes no images",
+                (_, false) => "this model takes only images",
+            },
+        ));
     }
     let Ok(bytes) = attachment.bytes() else {
         return Err(left_out(named, "its file can no longer be read"));
@@ -157,7 +164,7 @@ mod tests {
 
     const RULE: FileRule = FileRule {
         images: IMAGES,
-        pdf: false,
+        pdf: true,
         max_encoded: 16,
     };
 
@@ -173,16 +180,29 @@ mod tests {
             Ok(file) => format!("{} {}", file.media_type, file.data),
             Err(text) => text,
         };
+        let all = Attachments::ALL;
+        let images = Attachments {
+            documents: false,
+            ..all
+        };
+        let documents = Attachments {
+            images: false,
+            ..all
+        };
         let gone = Attachment::from_file("image/png", "/nonexistent/image.png");
         let shown = [
-            case("image/png", &png, true),
-            case("image/jpeg", &png, true),
-            case("image/png", b"0123", true),
-            case("image/png", &[1; 20], true),
-            case("image/png", &[], true),
-            case("image/bmp", b"BM", true),
-            case("image/png", &png, false),
-            encode(&gone, RULE, 100, true).unwrap_err(),
+            case("image/png", &png, all),
+            case("image/jpeg", &png, all),
+            case("image/png", b"0123", all),
+            case("image/png", &[1; 20], all),
+            case("image/png", &[], all),
+            case("image/bmp", b"BM", all),
+            case("image/png", &png, Attachments::NONE),
+            case("application/pdf", b"%PDF", images),
+            case("image/png", &png, images),
+            case("image/png", &png, documents),
+            case("application/pdf", b"%PDF", documents),
+            encode(&gone, RULE, 100, all).unwrap_err(),
         ];
         insta::assert_snapshot!(shown.join("\n"), @r"
         image/png iVBORwE=
@@ -192,6 +212,10 @@ mod tests {
         [an attachment of type image/png was left out: it is empty]
         [an attachment of type image/bmp was left out: it is of a type that cannot be sent]
         [an attachment of type image/png was left out: this model takes no attachments]
+        [an attachment of type application/pdf was left out: this model takes only images]
+        image/png iVBORwE=
+        [an attachment of type image/png was left out: this model takes no images]
+        application/pdf JVBERg==
         [an attachment of type image/png was left out: its file can no longer be read]
         ");
     }

@@ -6,6 +6,7 @@
 //! the tool itself checks what it got. The order of keys stays, so that prompt caches hit. What
 //! is no JSON Schema of the draft 2020-12 is left out.
 
+mod keywords;
 mod narrow;
 mod openapi;
 mod shape;
@@ -14,6 +15,7 @@ pub(crate) use narrow::{keep_grammar, keep_legal_keys};
 
 use std::collections::BTreeSet;
 
+use keywords::Holds;
 use serde_json::{Map, Value, json};
 
 /// How far references and nesting are followed. What lies deeper takes any value.
@@ -23,18 +25,12 @@ const MAX_DEPTH: usize = 48;
 const MAX_SCHEMAS: usize = 5_000;
 
 /// What a provider takes beside the rules for all.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SchemaRules {
-    /// It takes the part of OpenAPI that Google does, see [`openapi`].
-    openapi: bool,
-}
-
-impl SchemaRules {
-    /// A provider that takes JSON Schema but for the rules for all.
-    pub(crate) const JSON_SCHEMA: Self = Self { openapi: false };
-
-    /// A provider that takes the part of OpenAPI that Google does.
-    pub(crate) const OPENAPI: Self = Self { openapi: true };
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SchemaRules {
+    /// JSON Schema.
+    JsonSchema,
+    /// The part of OpenAPI that Google takes, see [`openapi`].
+    OpenApi,
 }
 
 /// The schema for the wire.
@@ -56,7 +52,7 @@ pub(crate) fn clean(schema: &Value, rules: SchemaRules) -> Value {
     if !object.contains_key("properties") {
         object.insert("properties".into(), json!({}));
     }
-    if rules.openapi {
+    if rules == SchemaRules::OpenApi {
         object.shift_remove("nullable");
         openapi::restrict(&mut object);
     }
@@ -93,41 +89,26 @@ impl<'a> Cleaner<'a> {
             None => Map::new(),
         };
         for (key, value) in object {
-            let value = match key.as_str() {
-                keyword if keyword.starts_with('$') || keyword == "definitions" => continue,
-                "properties" | "patternProperties" | "dependentSchemas" if value.is_object() => {
-                    self.each_value(value)
-                }
+            if key.starts_with('$') || key == "definitions" {
+                continue;
+            }
+            let value = match (Holds::of(key), value) {
                 // A tuple, as drafts before 2020-12 wrote it.
-                "items" if value.is_array() => {
+                (_, Value::Array(_)) if key == "items" => {
                     cleaned.insert("prefixItems".into(), self.each_item(value));
                     continue;
                 }
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "contains"
-                | "propertyNames"
-                | "if"
-                | "then"
-                | "else"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                    if value.is_object() =>
-                {
-                    self.schema(value)
-                }
-                "prefixItems" | "oneOf" | "anyOf" | "allOf" if value.is_array() => {
-                    self.each_item(value)
-                }
+                (Some(Holds::One), Value::Object(_)) => self.schema(value),
+                (Some(Holds::List), Value::Array(_)) => self.each_item(value),
+                (Some(Holds::Named), Value::Object(_)) => self.each_value(value),
                 _ => value.clone(),
             };
             cleaned.insert(key.clone(), value);
         }
         shape::repair(&mut cleaned);
-        match self.rules.openapi {
-            true => openapi::translate(&mut cleaned),
-            false => shape::give_items(&mut cleaned),
+        match self.rules {
+            SchemaRules::OpenApi => openapi::translate(&mut cleaned),
+            SchemaRules::JsonSchema => shape::give_items(&mut cleaned),
         }
         cleaned
     }

@@ -76,7 +76,9 @@ pub use message::{
     Block, CallId, Message, Metadata, Origin, Role, StopReason, ToolCall, ToolContent, ToolResult,
     ToolStatus,
 };
-pub use model::{ForcedTool, InvalidModelRef, Model, ModelRef, ReasoningControl, StreamLimits};
+pub use model::{
+    Attachments, ForcedTool, InvalidModelRef, Model, ModelRef, ReasoningControl, StreamLimits,
+};
 pub use protocol::Protocol;
 pub use queue::{QueueId, Queued, Sender, Submission, Timing};
 pub use raw_json::RawJson;

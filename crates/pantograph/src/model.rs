@@ -81,8 +81,8 @@ pub struct Model {
     pub reasoning: Option<String>,
     /// How the model takes a reasoning label; `None` means as its protocol's newest models do.
     pub reasoning_control: Option<ReasoningControl>,
-    /// Whether the model takes attachments. If not, it gets a line of text for each.
-    pub attachments: bool,
+    /// Which attachments the model takes. For any other it gets a line of text.
+    pub attachments: Attachments,
     /// Whether it can be made to call a tool.
     pub forced_tool: ForcedTool,
     /// How many tokens a request and its answer may hold together.
@@ -109,7 +109,7 @@ impl Model {
             base_url: None,
             reasoning: None,
             reasoning_control: None,
-            attachments: true,
+            attachments: Attachments::ALL,
             forced_tool: ForcedTool::default(),
             context_window: None,
             max_output: None,
@@ -183,6 +183,47 @@ fn without_secrets(url: &str) -> String {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
     format!("{scheme}://{host}{path}")
+}
+
+/// Which kinds of attachments a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attachments {
+    /// Images.
+    pub images: bool,
+    /// Documents, such as PDFs.
+    pub documents: bool,
+}
+
+impl Attachments {
+    /// Every kind.
+    pub const ALL: Self = Self {
+        images: true,
+        documents: true,
+    };
+
+    /// No kind.
+    pub const NONE: Self = Self {
+        images: false,
+        documents: false,
+    };
+
+    /// Whether an attachment of this media type is of a kind that it takes.
+    pub fn takes(self, media_type: &str) -> bool {
+        match media_type.starts_with("image/") {
+            true => self.images,
+            false => self.documents,
+        }
+    }
+}
+
+/// Every kind or none.
+impl From<bool> for Attachments {
+    fn from(takes: bool) -> Self {
+        match takes {
+            true => Self::ALL,
+            false => Self::NONE,
+        }
+    }
 }
 
 /// Whether a model can be made to call a tool, see [`ToolChoice`].

@@ -182,7 +182,7 @@ pub struct ModelSettings {
     pub reasoning: Option<Sourced<Vec<String>>>,
     /// How it takes a label: `effort`, `budget` or `none`.
     pub reasoning_control: Option<Sourced<String>>,
-    /// Whether it takes attachments.
+    /// Whether it takes attachments, of every kind or none.
     pub attachments: Option<Sourced<bool>>,
     /// Whether it can be made to call a tool: `yes`, `no` or `without_thinking`.
     pub forced_tool: Option<Sourced<String>>,

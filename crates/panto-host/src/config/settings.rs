@@ -203,7 +203,8 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         default: "the catalog's, else `true`",
         example: "false",
-        doc: "Whether the model takes attachments. If not, it gets a line of text for each.",
+        doc: "Whether the model takes attachments, images and documents. If not, it gets a line of \
+              text for each. The catalog knows of models that take only images.",
     },
     Setting {
         key: "providers.*.models.*.forced_tool",

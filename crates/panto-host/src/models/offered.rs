@@ -1,6 +1,6 @@
 //! What there is to choose from: the catalog with the configuration over it.
 
-use pantograph::{ForcedTool, Model, ModelRef, Price, ReasoningControl};
+use pantograph::{Attachments, ForcedTool, Model, ModelRef, Price, ReasoningControl};
 use pantograph_providers::catalog::{self, CatalogModel};
 
 use super::keys::{KeyLookup, KeyState};
@@ -45,8 +45,8 @@ pub struct OfferedModel {
     pub reasoning: Option<Vec<String>>,
     /// How it takes a label; `None` means as its protocol's newest models do.
     pub reasoning_control: Option<ReasoningControl>,
-    /// Whether it takes attachments.
-    pub attachments: bool,
+    /// Which attachments it takes.
+    pub attachments: Attachments,
     /// Whether it can be made to call a tool.
     pub forced_tool: ForcedTool,
     /// Where the labels are listed.
@@ -98,7 +98,11 @@ impl OfferedModel {
                     .filter(|control| labels.is_none() || *control != ReasoningControl::None)),
             attachments: set
                 .and_then(|set| set.attachments.as_deref().copied())
-                .or(known.map(|known| known.images))
+                .map(Attachments::from)
+                .or(known.map(|known| Attachments {
+                    images: known.images,
+                    documents: known.pdf,
+                }))
                 .unwrap_or(plain.attachments),
             forced_tool: set_text(|set| &set.forced_tool)
                 .and_then(|forced| ForcedTool::parse(forced))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
-use pantograph::{ForcedTool, ProviderError};
+use pantograph::{Attachments, ForcedTool, ProviderError};
 use pantograph_providers::catalog;
 
 use super::*;
@@ -298,8 +298,14 @@ server = "vllm"
     assert_eq!(mine.context_window, Some(1_050_000));
     assert_eq!(
         (mine.attachments, mine.forced_tool),
-        (false, ForcedTool::No)
+        (Attachments::NONE, ForcedTool::No)
     );
+    assert_eq!(sol.model.attachments, Attachments::ALL);
+    let images = Attachments {
+        documents: false,
+        ..Attachments::ALL
+    };
+    assert_eq!(choose("google:gemma-4-31b-it").model.attachments, images);
     let grok = choose("xai:grok-4.7");
     assert_eq!(
         grok.model.base_url.as_deref(),
@@ -518,9 +524,13 @@ fn what_a_model_can_do_is_as_it_is_set_or_as_most_can() {
             model.forced_tool,
         )
     };
-    let set = (Some(ReasoningControl::Budget), false, ForcedTool::No);
+    let set = (
+        Some(ReasoningControl::Budget),
+        Attachments::NONE,
+        ForcedTool::No,
+    );
     assert_eq!(can("p:set"), set);
-    let most = (None, true, ForcedTool::WithoutThinking);
+    let most = (None, Attachments::ALL, ForcedTool::WithoutThinking);
     assert_eq!(can("p:bare"), most);
     assert_eq!(can("p:unlisted"), most);
 }

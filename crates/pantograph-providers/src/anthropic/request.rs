@@ -281,7 +281,7 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &History<'a>, marks: bool) -> Vec<T
             .tools
             .iter()
             .map(|declared| {
-                let mut schema = schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA);
+                let mut schema = schema::clean(&declared.schema, SchemaRules::JsonSchema);
                 schema::keep_legal_keys(&mut schema);
                 tool(declared.name.as_str(), &declared.description, schema)
             })

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::contents::{self, Content, Files, Part, Rules};
 use super::thinking::ThinkingConfig;
 use super::{GoogleGenerateFlags, STYLE};
-use crate::attachment::FileRule;
+use crate::attachment::{FileLimits, FileRule};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
@@ -23,14 +23,21 @@ const RULES: WireRules = WireRules {
     files: FileRule {
         images: &["image/png", "image/jpeg", "image/webp"],
         pdf: true,
-        // A whole request may have 20 MB.
-        max_encoded: 15 * 1024 * 1024,
+        max_encoded: 50_000_000,
     },
     results: Results::Apart,
 };
 
+/// A request may have 100 MB, and a document in it 50 MB. What is no file has the rest.
+///
+/// Source: ai.google.dev/gemini-api/docs, "File input methods".
+const LIMITS: FileLimits = FileLimits {
+    max_bytes: 75_000_000,
+    ..FileLimits::NONE
+};
+
 pub(super) fn body(request: &Request, flags: GoogleGenerateFlags) -> Vec<u8> {
-    let history = History::new(request, RULES);
+    let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
     let rules = Rules {
@@ -48,8 +55,7 @@ pub(super) fn body(request: &Request, flags: GoogleGenerateFlags) -> Vec<u8> {
         // Last, so that a longer conversation begins as the shorter did.
         contents: contents::contents(&turns, rules),
     };
-    // Writing into memory fails only for maps with keys that are no strings; there are none.
-    serde_json::to_vec(&body).unwrap_or_default()
+    history.written(&body)
 }
 
 #[derive(Serialize)]
@@ -158,7 +164,7 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &'a History<'a>) -> Vec<Tool<'a>> {
 /// newer `parametersJsonSchema` is checked for the same things where it is known at all. A
 /// function that takes nothing has none: the API refuses objects without properties.
 fn parameters(schema: &Value) -> Option<Value> {
-    let schema = schema::clean(schema, SchemaRules::OPENAPI);
+    let schema = schema::clean(schema, SchemaRules::OpenApi);
     let has_properties = schema["properties"]
         .as_object()
         .is_some_and(|properties| !properties.is_empty());

@@ -166,7 +166,7 @@ fn tools<'a>(
     flags: OpenAiChatFlags,
 ) -> Vec<Tool<'a>> {
     let parameters = |declared| {
-        let mut parameters = schema::clean(declared, SchemaRules::JSON_SCHEMA);
+        let mut parameters = schema::clean(declared, SchemaRules::JsonSchema);
         if flags.grammar_schemas {
             schema::keep_grammar(&mut parameters);
         }

@@ -137,7 +137,7 @@ fn tools<'a>(forcing: &Forcing<'a>, history: &'a History<'a>) -> Vec<Tool<'a>> {
             r#type: "function",
             name: history.names().encode(declared.name.as_str()),
             description: harmless::text(&declared.description),
-            parameters: schema::clean(&declared.schema, SchemaRules::JSON_SCHEMA),
+            parameters: schema::clean(&declared.schema, SchemaRules::JsonSchema),
             strict: false,
         })
         .collect()

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::keywords::Holds;
+
 /// Leaves out the keys that the Messages API refuses, and says in words that there are more.
 ///
 /// It takes keys of 1 to 64 letters, digits, `_`, `.` and `-`, and refuses the whole request for
@@ -86,30 +88,18 @@ fn each_object(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value
         return;
     };
     for (keyword, value) in object.iter_mut() {
-        match (keyword.as_str(), value) {
-            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
-                for schema in schemas.values_mut() {
-                    each_object(schema, visit);
-                }
-            }
-            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
+        match (Holds::of(keyword), value) {
+            (Some(Holds::One), schema) => each_object(schema, visit),
+            (Some(Holds::List), Value::Array(schemas)) => {
                 for schema in schemas {
                     each_object(schema, visit);
                 }
             }
-            (
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "contains"
-                | "propertyNames"
-                | "if"
-                | "then"
-                | "else"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                schema,
-            ) => each_object(schema, visit),
+            (Some(Holds::Named), Value::Object(schemas)) => {
+                for schema in schemas.values_mut() {
+                    each_object(schema, visit);
+                }
+            }
             _ => {}
         }
     }

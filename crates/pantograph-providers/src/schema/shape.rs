@@ -8,6 +8,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use super::keywords::Holds;
+
 const TYPES: &[&str] = &[
     "null", "boolean", "object", "array", "number", "string", "integer",
 ];
@@ -31,24 +33,17 @@ pub(super) fn give_items(object: &mut Map<String, Value>) {
 
 /// Whether a keyword's value has its shape; what can be put right in place is.
 fn fits(keyword: &str, value: &mut Value) -> bool {
+    match Holds::of(keyword) {
+        Some(Holds::One) => return value.is_object() || value.is_boolean(),
+        Some(Holds::List) => return is_filled_list(value),
+        Some(Holds::Named) => return value.is_object(),
+        None => {}
+    }
     match keyword {
         "type" => fits_type(value),
         "required" => is_list(value) && !is_emptied(value, |_| true),
-        "enum" | "oneOf" | "anyOf" | "allOf" | "prefixItems" => {
-            value.as_array().is_some_and(|list| !list.is_empty())
-        }
+        "enum" => is_filled_list(value),
         "examples" => value.is_array(),
-        "items"
-        | "additionalProperties"
-        | "not"
-        | "contains"
-        | "propertyNames"
-        | "if"
-        | "then"
-        | "else"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => value.is_object() || value.is_boolean(),
-        "properties" | "patternProperties" | "dependentSchemas" => value.is_object(),
         "dependentRequired" => value.as_object_mut().is_some_and(|keys| {
             keys.values_mut().all(|list| {
                 is_list(list) && {
@@ -80,6 +75,10 @@ fn fits_type(value: &mut Value) -> bool {
 
 fn is_list(value: &Value) -> bool {
     value.is_array()
+}
+
+fn is_filled_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty())
 }
 
 /// Keeps each text of a list once that `keep` wants; gives whether nothing is left.

@@ -13,9 +13,9 @@ fn a_plain_schema_stays_as_it_is() {
         "required": ["z"],
         "additionalProperties": { "type": "string" },
     });
-    assert_eq!(clean(&schema, SchemaRules::JSON_SCHEMA), schema);
+    assert_eq!(clean(&schema, SchemaRules::JsonSchema), schema);
     assert_eq!(
-        shown(json!({ "type": "object" }), SchemaRules::JSON_SCHEMA),
+        shown(json!({ "type": "object" }), SchemaRules::JsonSchema),
         r#"{"type":"object","properties":{}}"#
     );
 }
@@ -34,7 +34,7 @@ fn combinations_at_the_root_become_keys_and_words() {
         ],
         "not": { "required": ["in", "a"] },
     });
-    insta::assert_snapshot!(shown(schema, SchemaRules::JSON_SCHEMA), @r#"{"type":"object","description":"Finds. Give one of these: `a` and `k`; or `b` and `k`.","properties":{"in":{"type":"string"},"all":{},"a":{"anyOf":[{"type":"string"},{"type":"integer"}]},"k":{},"b":{}},"required":["in","all","k"]}"#);
+    insta::assert_snapshot!(shown(schema, SchemaRules::JsonSchema), @r#"{"type":"object","description":"Finds. Give one of these: `a` and `k`; or `b` and `k`.","properties":{"in":{"type":"string"},"all":{},"a":{"anyOf":[{"type":"string"},{"type":"integer"}]},"k":{},"b":{}},"required":["in","all","k"]}"#);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn references_are_replaced_and_never_for_ever() {
             },
         },
     });
-    insta::assert_snapshot!(shown(schema, SchemaRules::JSON_SCHEMA), @r#"{"type":"object","properties":{"text":{"type":"string","description":"mine"},"tree":{"type":"object","properties":{"next":{}}},"gone":{},"far":{},"own":{"type":"object","properties":{"text":{"type":"string","description":"mine"},"tree":{"type":"object","properties":{"next":{}}},"gone":{},"far":{},"own":{}}}}}"#);
+    insta::assert_snapshot!(shown(schema, SchemaRules::JsonSchema), @r#"{"type":"object","properties":{"text":{"type":"string","description":"mine"},"tree":{"type":"object","properties":{"next":{}}},"gone":{},"far":{},"own":{"type":"object","properties":{"text":{"type":"string","description":"mine"},"tree":{"type":"object","properties":{"next":{}}},"gone":{},"far":{},"own":{}}}}}"#);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn references_that_double_at_each_step_have_a_bound() {
         "properties": { "x": { "$ref": "#/$defs/0" } },
         "$defs": definitions,
     });
-    assert!(shown(schema, SchemaRules::JSON_SCHEMA).len() < 2_000_000);
+    assert!(shown(schema, SchemaRules::JsonSchema).len() < 2_000_000);
 }
 
 #[test]
@@ -167,14 +167,14 @@ fn openapi_has_only_the_keywords_of_each_type() {
     untyped: {"properties":{"x":{"minLength":1,"type":"string"}},"required":["x"],"type":"object"}
     odd: {"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"object"},{"type":"array","items":{"type":"string"}}]}
     "#);
-    let cleaned = clean(&schema, SchemaRules::OPENAPI);
+    let cleaned = clean(&schema, SchemaRules::OpenApi);
     assert_eq!(cleaned["required"], json!(["any"]));
     assert_eq!(cleaned.get("title"), None);
 }
 
 /// The properties of an OpenAPI schema, one a line.
 fn properties(schema: Value) -> String {
-    let schema = clean(&schema, SchemaRules::OPENAPI);
+    let schema = clean(&schema, SchemaRules::OpenApi);
     let properties = schema["properties"].as_object().unwrap().iter();
     let lines: Vec<String> = properties
         .map(|(name, property)| format!("{name}: {property}"))
@@ -266,7 +266,7 @@ fn schemas() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn whatever_a_schema_is_google_takes_what_becomes_of_it(schema in schemas()) {
-        let schema = clean(&schema, SchemaRules::OPENAPI);
+        let schema = clean(&schema, SchemaRules::OpenApi);
         prop_assert_eq!(&schema["type"], "object");
         check(&schema);
     }

@@ -2,11 +2,13 @@
 
 mod answers;
 mod requests;
-pub(crate) mod strict;
 
 use pantograph::{Model, RawJson, ReasoningControl};
 use pantograph_providers::{GoogleGenerate, GoogleGenerateFlags};
+use serde_json::Value;
 
+use crate::strict;
+use crate::strict::google_generate::{Facts, Thinks};
 use crate::support::conversation::{self, Native};
 use crate::support::endpoint;
 
@@ -16,6 +18,16 @@ fn protocol() -> GoogleGenerate {
 
 fn with_flags(flags: GoogleGenerateFlags) -> GoogleGenerate {
     GoogleGenerate::new(endpoint(GoogleGenerate::BASE_URL), flags)
+}
+
+/// Panics where the API would refuse a body for the model.
+pub(crate) fn accepted(body: &Value, model: &Model) {
+    let facts = Facts {
+        model: None,
+        thinks: Thinks::of(model.reasoning_control),
+    };
+    let refusals = strict::google_generate::check(body, facts);
+    assert_eq!(refusals, [""; 0], "{body}");
 }
 
 /// The model of [`native`].

@@ -4,6 +4,7 @@
 //! words where they are known. They know nothing of how requests are made here.
 
 pub(crate) mod anthropic;
+pub(crate) mod google_generate;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 mod schema;

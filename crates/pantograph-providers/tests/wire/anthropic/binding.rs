@@ -146,7 +146,7 @@ fn thinking(text: &str) -> Block {
 
 /// A user, an answer that thought and called, and its result.
 fn round(log: &mut Log, nth: usize) {
-    log.say(Role::User, vec![Block::text(&format!("Question {nth}."))]);
+    log.say(Role::User, vec![Block::text(format!("Question {nth}."))]);
     let id = format!("toolu_{nth}");
     let redacted = strict::sign("claude-x", "what");
     let redacted = json!({ "type": "redacted_thinking", "data": format!("what.{redacted}") });

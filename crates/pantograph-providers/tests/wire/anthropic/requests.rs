@@ -215,7 +215,7 @@ fn attachments_that_cannot_be_sent_become_words() {
     };
     insta::assert_snapshot!("attachments", messages(model(), &log.conversation));
     let mut blind = model();
-    blind.attachments = false;
+    blind.attachments = false.into();
     insta::assert_snapshot!("no_attachments", messages(blind, &log.conversation));
 }
 

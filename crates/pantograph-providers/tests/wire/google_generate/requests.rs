@@ -8,7 +8,9 @@ use pantograph::{
 use pantograph_providers::{GoogleGenerate, GoogleGenerateFlags};
 use serde_json::{Value, json};
 
-use super::{CALL, OPAQUE, TEXT, THOUGHT, model, native, protocol, reasoning, strict, with_flags};
+use super::{
+    CALL, OPAQUE, TEXT, THOUGHT, accepted, model, native, protocol, reasoning, with_flags,
+};
 use crate::support::conversation::{
     self, Log, anthropic, call, foreign, request, result, rich, simple,
 };
@@ -93,9 +95,9 @@ fn nothing_is_sent_that_the_api_refuses() {
             }
             for control in [ReasoningControl::Effort, ReasoningControl::Budget] {
                 let mut request = request(reasoning(control, "high"), part.clone());
-                strict::check(&body(&request));
+                accepted(&body(&request), &request.model);
                 request.tool_choice = ToolChoice::Required;
-                strict::check(&body(&request));
+                accepted(&body(&request), &request.model);
             }
         }
     }
@@ -151,7 +153,7 @@ fn servers_that_refuse_ids_of_calls_get_none() {
     };
     let body = with_flags(flags).encode(&request(model(), called(&["a", "b"])));
     let body: Value = serde_json::from_slice(&body).unwrap();
-    strict::check(&body);
+    accepted(&body, &model());
     assert!(!contents(&body).contains("\"id\""));
 }
 
@@ -163,7 +165,7 @@ fn what_the_user_says_after_results_is_a_content_of_its_own() {
     log.say(Role::User, vec![Block::text("Wait.")]);
     log.say(Role::User, vec![Block::text("Stop.")]);
     let body = body(&request(model(), log.conversation));
-    strict::check(&body);
+    accepted(&body, &model());
     let lines = contents(&body);
     let last: Vec<&str> = lines.lines().skip(2).collect();
     insta::assert_snapshot!(last.join("\n"), @r#"
@@ -267,7 +269,7 @@ fn a_forced_tool_and_thinking_never_leave_together_where_they_clash() {
             model.forced_tool = forced_tool;
             let mut request = simple(model);
             request.tool_choice = choice.clone();
-            strict::check(&body(&request));
+            accepted(&body(&request), &request.model);
             shown.push(format!(
                 "{forced_tool:?} {choice:?}\n{}\n",
                 choices(&request)
@@ -292,7 +294,7 @@ fn a_tool_that_takes_nothing_has_no_parameters() {
     let mut request = simple(model());
     request.tools = ToolSet::new(vec![declared]).unwrap();
     let body = body(&request);
-    strict::check(&body);
+    accepted(&body, &model());
     insta::assert_snapshot!(body["tools"].to_string(), @r#"[{"functionDeclarations":[{"name":"now","description":"now"}]}]"#);
 }
 
@@ -302,7 +304,7 @@ fn files_go_into_results_or_behind_them() {
     let attach = |media_type: &str, size| Attachment::new(media_type, vec![b'x'; size]);
     let blocks = vec![
         Block::Attachment(attach("application/pdf", 3)),
-        Block::Attachment(attach("image/png", 12 << 20)),
+        Block::Attachment(attach("image/png", 36 << 20)),
         Block::Attachment(attach("image/gif", 3)),
     ];
     log.say(Role::User, blocks);
@@ -320,9 +322,9 @@ fn files_go_into_results_or_behind_them() {
     ]);
     log.say(Role::User, vec![Block::text("And?")]);
     let shown = |model: Model, flags| {
-        let body = with_flags(flags).encode(&request(model, log.conversation.clone()));
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        strict::check(&body);
+        let request = request(model, log.conversation.clone());
+        let body: Value = serde_json::from_slice(&with_flags(flags).encode(&request)).unwrap();
+        accepted(&body, &request.model);
         contents(&body)
     };
     let flags = GoogleGenerateFlags::default();
@@ -345,7 +347,7 @@ fn files_go_into_results_or_behind_them() {
     };
     assert_eq!(shown(model(), flagged), older);
     let mut blind = model();
-    blind.attachments = false;
+    blind.attachments = false.into();
     insta::assert_snapshot!(shown(blind, flags), @r#"
     {"role":"user","parts":[{"text":"[an attachment of type application/pdf was left out: this model takes no attachments]"},{"text":"[an attachment of type image/png was left out: this model takes no attachments]"},{"text":"[an attachment of type image/gif was left out: this model takes no attachments]"}]}
     {"role":"model","parts":[{"functionCall":{"id":"a","name":"find","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"find","args":{}}}]}

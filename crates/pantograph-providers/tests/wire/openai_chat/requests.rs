@@ -273,7 +273,7 @@ fn attachments_that_cannot_be_sent_become_words() {
     log.results(vec![result("call_1", ToolStatus::Cancelled, content)]);
     let shown = |server: &str, attachments| {
         let mut model = model();
-        model.attachments = attachments;
+        model.attachments = bool::into(attachments);
         let flags = OpenAiChatFlags::of_server(server).unwrap();
         let body = body(flags, &request(model, log.conversation.clone()));
         serde_json::to_string_pretty(&body["messages"]).unwrap()

@@ -233,7 +233,7 @@ fn attachments_that_cannot_be_sent_become_words() {
     let flags = OpenAiResponsesFlags::default();
     insta::assert_snapshot!("attachments", shown(model(), flags, &log.conversation));
     let mut blind = model();
-    blind.attachments = false;
+    blind.attachments = false.into();
     insta::assert_snapshot!("no_attachments", shown(blind, flags, &log.conversation));
     let flags = OpenAiResponsesFlags {
         text_results: true,

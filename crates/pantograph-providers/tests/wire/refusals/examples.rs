@@ -10,7 +10,7 @@ use pantograph::{
 use pantograph_providers::OpenAiChatFlags;
 use serde_json::{Value, json};
 
-use super::{ANTHROPIC, RESPONSES, anthropic, chat, chat_home, responses};
+use super::{ANTHROPIC, GOOGLE, RESPONSES, anthropic, chat, chat_home, google, responses};
 use crate::support::conversation::{self, Log, call, request, result};
 use crate::support::random::Home;
 
@@ -266,6 +266,49 @@ fn an_image_that_is_too_large_takes_no_other_along() {
     let shown = messages(&body);
     assert_eq!(shown.matches("data:image/png").count(), 3);
     assert_eq!(shown.matches("it is too large to be sent").count(), 1);
+}
+
+#[test]
+fn gemini_gets_what_fits_into_one_request() {
+    let sent = |log: Log| {
+        let (body, refusals) = google(&request(model(GOOGLE), log.conversation));
+        assert_eq!(refusals, NOTHING);
+        let shown = body["contents"].to_string();
+        let is_latest = shown.rfind("was left out") < shown.rfind("inlineData");
+        (shown.matches("inlineData").count(), is_latest)
+    };
+    // Twelve megabytes are sixteen in base64.
+    assert_eq!(sent(screenshots(GOOGLE, 6, 100, 12_000_000)), (4, true));
+    assert_eq!(sent(screenshots(GOOGLE, 1, 100, 38_000_000)), (0, false));
+}
+
+#[test]
+fn a_model_that_takes_only_images_gets_words_for_documents() {
+    let mut log = Log::default();
+    let pdf = Attachment::new("application/pdf", b"%PDF-1.7".to_vec());
+    let blocks = [image(32, 64), pdf].map(Block::Attachment);
+    log.say(Role::User, blocks.to_vec());
+    let words =
+        "[an attachment of type application/pdf was left out: this model takes only images]";
+    let shown = |documents: bool, sent: fn(&Request) -> (Value, Vec<String>), home: Home| {
+        let mut model = model(home);
+        model.attachments.documents = documents;
+        let (body, refusals) = sent(&request(model, log.conversation.clone()));
+        assert_eq!(refusals, NOTHING);
+        let body = body.to_string();
+        assert!(body.contains("image/png"));
+        (body.contains(words), body.contains("JVBER"))
+    };
+    let openai: fn(&Request) -> _ = |request| chat(request, "openai");
+    for (sent, home) in [
+        (anthropic as fn(&Request) -> _, ANTHROPIC),
+        (responses, RESPONSES),
+        (google, GOOGLE),
+        (openai, chat_home("openai")),
+    ] {
+        assert_eq!(shown(true, sent, home), (false, true), "{}", home.style);
+        assert_eq!(shown(false, sent, home), (true, false), "{}", home.style);
+    }
 }
 
 #[test]

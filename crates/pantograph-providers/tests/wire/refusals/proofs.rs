@@ -1,10 +1,14 @@
 //! The validators refuse: a body that is taken, with one thing about it changed.
 
-use pantograph::{Model, ReasoningControl};
+use std::sync::Arc;
+
+use pantograph::protocol::ToolChoice;
+use pantograph::{ForcedTool, Model, ReasoningControl};
 use serde_json::{Value, json};
 
-use super::{ANTHROPIC, RESPONSES, chat_home};
+use super::{ANTHROPIC, GOOGLE, RESPONSES, chat_home};
 use crate::strict;
+use crate::strict::google_generate::Thinks;
 use crate::support::conversation::{self, request, rich};
 use crate::support::random::Home;
 
@@ -290,3 +294,199 @@ fn the_responses_api_refuses() {
         ],
     );
 }
+
+#[test]
+fn the_gemini_api_refuses() {
+    let facts = strict::google_generate::Facts {
+        model: Some(GOOGLE.model),
+        thinks: Thinks::Levels,
+    };
+    let mut forced = request(model(GOOGLE), rich(&conversation::foreign()));
+    forced.tool_choice = ToolChoice::Named("find".into());
+    Arc::make_mut(&mut forced.model).forced_tool = ForcedTool::Yes;
+    let (good, _) = super::google(&forced);
+    let check = |body: &Value| strict::google_generate::check(body, facts);
+    each(&good, check, GEMINI_REFUSES);
+    for (thinks, words) in [
+        (Thinks::Budget, "Thinking level is not supported"),
+        (Thinks::Budget, "Multimodal function response"),
+        (Thinks::Never, "Thinking is not supported"),
+    ] {
+        let facts = strict::google_generate::Facts { thinks, ..facts };
+        let refusals = strict::google_generate::check(&good, facts);
+        let is_refused = refusals.iter().any(|refusal| refusal.contains(words));
+        assert!(is_refused, "{words}: {refusals:?}");
+    }
+}
+
+/// A function that Gemini is told of.
+fn function(body: &mut Value) -> &mut Value {
+    &mut body["tools"][0]["functionDeclarations"][0]
+}
+
+/// The first property of what it takes.
+fn property(body: &mut Value) -> &mut Value {
+    let properties = function(body)["parameters"]["properties"].as_object_mut();
+    properties.unwrap().values_mut().next().unwrap()
+}
+
+/// The contents of one kind.
+fn contents<'a>(body: &'a mut Value, part: &str) -> &'a mut Value {
+    let contents = body["contents"].as_array_mut().unwrap().iter_mut();
+    let has = |content: &Value| {
+        let parts = content["parts"].as_array().unwrap();
+        parts.iter().any(|it| it.get(part).is_some())
+    };
+    contents.into_iter().find(|content| has(content)).unwrap()
+}
+
+/// The first part of one kind.
+fn part<'a>(body: &'a mut Value, part: &str) -> &'a mut Value {
+    let parts = contents(body, part)["parts"].as_array_mut().unwrap();
+    let has = |it: &&mut Value| it.get(part).is_some();
+    parts.iter_mut().find(has).unwrap()
+}
+
+const GEMINI_REFUSES: &[Change] = &[
+    ("Cannot find field", |body| body["stop"] = json!([])),
+    ("payload size", |body| {
+        part(body, "text")["text"] = "x".repeat(100_000_000).into();
+    }),
+    ("NUL", |body| part(body, "text")["text"] = "\0".into()),
+    ("system_instruction", |body| {
+        body["systemInstruction"]["parts"] = json!([])
+    }),
+    ("must be positive", |body| {
+        body["generationConfig"]["maxOutputTokens"] = 0.into()
+    }),
+    ("only one of thinking budget", |body| {
+        body["generationConfig"]["thinkingConfig"]["thinkingBudget"] = 512.into();
+    }),
+    ("thinking_level", |body| {
+        body["generationConfig"]["thinkingConfig"]["thinkingLevel"] = "max".into();
+    }),
+    ("The thinking budget", |body| {
+        body["generationConfig"]["thinkingConfig"] = json!({ "thinkingBudget": 511 });
+    }),
+    ("one_of 'tool_type'", |body| {
+        body["tools"][0]["functionDeclarations"] = json!([])
+    }),
+    ("Invalid function name", |body| {
+        function(body)["name"] = "files/read".into()
+    }),
+    ("Invalid function name", |body| {
+        function(body)["name"] = "1st".into()
+    }),
+    ("Duplicate function declaration", |body| {
+        let again = function(body).clone();
+        let declared = body["tools"][0]["functionDeclarations"].as_array_mut();
+        declared.unwrap().push(again);
+    }),
+    ("description: missing field", |body| {
+        function(body)["description"] = " ".into()
+    }),
+    ("should be non-empty for OBJECT", |body| {
+        function(body)["parameters"]["properties"] = json!({})
+    }),
+    ("any_of, it must be the only field", |body| {
+        *property(body) = json!({ "anyOf": [{ "type": "string" }], "description": "x" });
+    }),
+    (".type", |body| {
+        *property(body) = json!({ "type": ["string", "null"] });
+    }),
+    ("Cannot find field", |body| {
+        *property(body) = json!({ "type": "string", "minimum": 1 });
+    }),
+    ("format", |body| {
+        *property(body) = json!({ "type": "string", "format": "uri" });
+    }),
+    ("items: missing field", |body| {
+        *property(body) = json!({ "type": "array" })
+    }),
+    ("cannot be empty", |body| {
+        *property(body) = json!({ "type": "string", "enum": [""] });
+    }),
+    ("property is not defined", |body| {
+        function(body)["parameters"]["required"] = json!(["gone"])
+    }),
+    ("without function_declarations", |body| {
+        body.as_object_mut().unwrap().remove("tools");
+    }),
+    ("only when function calling mode is ANY", |body| {
+        body["toolConfig"]["functionCallingConfig"]["mode"] = "NONE".into();
+    }),
+    ("function_calling_config.mode", |body| {
+        body["toolConfig"]["functionCallingConfig"]["mode"] = "any".into();
+    }),
+    ("is not declared", |body| {
+        body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"] = json!(["gone"]);
+    }),
+    ("contents is not specified", |body| {
+        body["contents"] = json!([])
+    }),
+    ("valid role", |body| {
+        body["contents"][0]["role"] = "system".into()
+    }),
+    ("alternate between user and model", |body| {
+        let first = body["contents"][0].clone();
+        body["contents"].as_array_mut().unwrap().insert(0, first);
+    }),
+    ("comes immediately after a user turn", |body| {
+        body["contents"].as_array_mut().unwrap().remove(0);
+    }),
+    ("followed by a function response turn", |body| {
+        *contents(body, "functionResponse") = json!({ "role": "user", "parts": [{ "text": "x" }] });
+    }),
+    ("immediately after a function call turn", |body| {
+        let responses = contents(body, "functionResponse").clone();
+        body["contents"].as_array_mut().unwrap().push(responses);
+    }),
+    ("equal to the number of function call parts", |body| {
+        let parts = contents(body, "functionResponse")["parts"].as_array_mut();
+        parts.unwrap().push(json!({ "text": "x" }));
+    }),
+    ("of no function call", |body| {
+        part(body, "functionResponse")["functionResponse"]["id"] = "gone".into();
+    }),
+    ("Duplicate function call id", |body| {
+        let again = part(body, "functionCall").clone();
+        let parts = contents(body, "functionCall")["parts"].as_array_mut();
+        parts.unwrap().push(again);
+    }),
+    ("end with a user role", |body| {
+        let answer = json!({ "role": "model", "parts": [{ "text": "x" }] });
+        body["contents"].as_array_mut().unwrap().push(answer);
+    }),
+    ("parts must not be empty", |body| {
+        body["contents"][0]["parts"] = json!([])
+    }),
+    ("missing a thought_signature", |body| {
+        let call = part(body, "functionCall").as_object_mut().unwrap();
+        call.remove("thoughtSignature");
+    }),
+    ("signature is not valid", |body| {
+        part(body, "functionCall")["thoughtSignature"] = "c2ln".into();
+    }),
+    ("function_call.args", |body| {
+        part(body, "functionCall")["functionCall"]["args"] = json!([]);
+    }),
+    ("function_response.response", |body| {
+        part(body, "functionResponse")["functionResponse"]["response"] = "x".into();
+    }),
+    ("must have a text parameter", |body| {
+        part(body, "text")["text"] = "\u{1c}".into()
+    }),
+    ("Unsupported MIME type", |body| {
+        part(body, "inlineData")["inlineData"]["mimeType"] = "image/gif".into();
+    }),
+    ("exceeds the supported size", |body| {
+        part(body, "inlineData")["inlineData"]["data"] = "A".repeat(50_000_004).into();
+    }),
+    ("image is not valid", |body| {
+        part(body, "inlineData")["inlineData"]["mimeType"] = "image/webp".into();
+    }),
+    ("one initialized field", |body| {
+        let parts = contents(body, "functionCall")["parts"].as_array_mut();
+        parts.unwrap().push(json!({}));
+    }),
+];

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use pantograph::protocol::{Purpose, Request, ToolChoice};
 use pantograph::{
-    Attachment, Block, ForcedTool, Model, ReasoningControl, Role, StopReason, ToolContent, ToolSet,
-    ToolStatus,
+    Attachment, Attachments, Block, ForcedTool, Model, ReasoningControl, Role, StopReason,
+    ToolContent, ToolSet, ToolStatus,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -35,7 +35,7 @@ pub(crate) struct Case {
     label: Option<&'static str>,
     control: Option<ReasoningControl>,
     forced_tool: ForcedTool,
-    attachments: bool,
+    attachments: Attachments,
     max_output: Option<u64>,
     compaction: bool,
 }
@@ -270,6 +270,16 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         Some(ReasoningControl::None),
     ];
     let forced = [ForcedTool::Yes, ForcedTool::WithoutThinking, ForcedTool::No];
+    let all = Attachments::ALL;
+    let taken = [
+        all,
+        all,
+        Attachments {
+            documents: false,
+            ..all
+        },
+        Attachments::NONE,
+    ];
     let sizes = [
         None,
         Some(1),
@@ -289,7 +299,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         proptest::option::of(select(LABELS)),
         proptest::sample::select(controls.to_vec()),
         proptest::sample::select(forced.to_vec()),
-        proptest::bool::weighted(0.8),
+        proptest::sample::select(taken.to_vec()),
         proptest::sample::select(sizes.to_vec()),
         proptest::bool::weighted(0.1),
     );

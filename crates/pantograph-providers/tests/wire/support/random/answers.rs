@@ -5,6 +5,8 @@ use serde_json::json;
 
 use crate::strict::sign;
 
+const GOOGLE: &str = "google-generate";
+
 /// Where a model is at home.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Home {
@@ -58,6 +60,11 @@ impl Speaker {
         sign(self.model, what)
     }
 
+    /// A signature of Google, which goes with what it is of.
+    fn google(&self, item: usize) -> String {
+        format!("{item}.{}", self.signed(&item.to_string()))
+    }
+
     pub(super) fn thinking(&self, item: usize, is_cut: bool) -> Block {
         let text = match (self.style, item % 3) {
             // Others show what is readable of it, or nothing.
@@ -77,6 +84,13 @@ impl Speaker {
                     "id": id, "type": "reasoning", "summary": [], "encrypted_content": encrypted,
                 });
                 (None, Some(item))
+            }
+            GOOGLE => {
+                let part = json!([
+                    { "text": text, "thought": true },
+                    { "text": "", "thought": true, "thoughtSignature": self.google(item) },
+                ]);
+                (None, Some(part).filter(|_| !is_cut))
             }
             _ => {
                 let id = format!("detail {item}");
@@ -106,6 +120,10 @@ impl Speaker {
             "openai-responses" => json!({
                 "id": format!("ws_{item}"), "type": "web_search_call", "status": "completed",
             }),
+            GOOGLE => json!({
+                "executableCode": { "language": "PYTHON", "code": "1" },
+                "thoughtSignature": self.google(item),
+            }),
             _ if self.details => {
                 json!([{ "type": "reasoning.encrypted", "data": "x", "index": 1 }])
             }
@@ -116,16 +134,20 @@ impl Speaker {
     }
 
     pub(super) fn text(&self, item: usize, led: Option<usize>, text: &str) -> Block {
-        let raw = (self.style == "openai-responses").then(|| {
-            RawJson::from_value(&json!({
+        let raw = match self.style {
+            "openai-responses" => Some(json!({
                 "id": id("msg", item, led), "type": "message", "role": "assistant",
                 "status": "completed",
                 "content": [{ "type": "output_text", "annotations": [], "text": text.replace('\0', "") }],
-            }))
-        });
+            })),
+            GOOGLE if item.is_multiple_of(2) => {
+                Some(json!([{ "text": text, "thoughtSignature": self.google(item) }]))
+            }
+            _ => None,
+        };
         Block::Text {
             text: text.into(),
-            raw,
+            raw: raw.map(|value| RawJson::from_value(&value)),
         }
     }
 
@@ -136,6 +158,9 @@ impl Speaker {
                 "call_id": &*call.id, "name": call.name.replace('.', "__"),
                 "arguments": &*call.input,
             })),
+            GOOGLE if item.is_multiple_of(2) => {
+                Some(json!({ "thoughtSignature": self.google(item) }))
+            }
             "openai-chat" if self.details => {
                 Some(json!({ "google": { "thought_signature": "c2ln" } }))
             }
