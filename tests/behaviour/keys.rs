@@ -3,18 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::Machine;
 use crate::support::loopback::{Loopback, Script, chat, generate, messages, responses};
-use crate::support::{Machine, Ran};
 
 /// Found nowhere but where a person put it.
 const KEY: &str = "sk-test-Zk93xQ0kP7";
-
-/// Runs the program with variables in its environment.
-fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
-    let mut command = machine.command(arguments);
-    command.envs(variables.iter().copied());
-    machine.start_command(&mut command).finish()
-}
 
 #[test]
 fn each_key_alone_gets_an_answer_from_its_provider() {
@@ -53,7 +46,7 @@ fn each_key_alone_gets_an_answer_from_its_provider() {
             "providers.{provider}.base_url = {:?}",
             server.url()
         ));
-        let ran = run_with(&machine, &[(variable, KEY)], &["-p", "hi"]);
+        let ran = machine.run_with(&[(variable, KEY)], &["-p", "hi"]);
         assert!(
             ran.stderr.starts_with(&format!("panto: using {provider}:"))
                 && ran
@@ -80,7 +73,7 @@ fn a_refused_key_is_exit_3_and_is_not_tried_again() {
         let config = machine.config_dir().join("config.toml");
         let text = fs::read_to_string(&config).unwrap();
         machine.write_config(&text.replace("max_retries = 0", "api_key_env = \"MY_KEY\""));
-        let ran = run_with(&machine, &[("MY_KEY", KEY)], &["-p", "go"]);
+        let ran = machine.run_with(&[("MY_KEY", KEY)], &["-p", "go"]);
         assert_eq!(server.seen().len(), 1);
         shown.push(ran.shown());
     }
@@ -192,7 +185,7 @@ fn a_key_is_in_no_file_log_event_or_stream_that_a_run_leaves() {
         let variables = [("MY_KEY", KEY), ("PANTO_LOG", "trace")];
         for output in ["text", "stream-json", "json"] {
             let arguments = ["-p", "go", "--verbose", "--output", output];
-            let ran = run_with(&machine, &variables, &arguments);
+            let ran = machine.run_with(&variables, &arguments);
             assert!(ran.stderr.contains("TRACE"), "{}", ran.shown());
             assert!(!ran.shown().contains(KEY), "{source}\n{}", ran.shown());
         }
