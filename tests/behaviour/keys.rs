@@ -130,6 +130,58 @@ fn a_source_that_gives_no_key_ends_before_any_request() {
     ");
 }
 
+#[test]
+fn what_stands_in_for_a_key_changes_no_words() {
+    for key in ["1", "EMPTY", "ollama"] {
+        let body = r#"{"error":{"message":"model 'ollama/1' is EMPTY","code":"model_not_found"}}"#;
+        let server = Loopback::start([Script::json(404, body)]);
+        let machine = Machine::without_config();
+        machine.write_config(&format!(
+            "providers.local.base_url = {:?}\nproviders.local.api_key_env = \"MY_KEY\"",
+            server.url()
+        ));
+        let arguments = ["-p", "hi", "--model", "local:m", "-o", "json"];
+        let result = machine.run_with(&[("MY_KEY", key)], &arguments).result();
+        assert_eq!(result["error"]["kind"], "model_not_found", "{key}");
+        let said = "`local:m` gave no answer: model 'ollama/1' is EMPTY";
+        assert_eq!(result["error"]["message"], said, "{key}");
+    }
+}
+
+#[test]
+fn a_key_in_the_query_of_a_base_url_is_sent_and_not_shown() {
+    let page = format!("Cannot POST /chat/completions?key={KEY}");
+    let location = format!("location: /chat/completions?key={KEY}\r\n");
+    let server = Loopback::start([
+        Script::answer(404, "content-type: text/plain\r\n", &page),
+        Script::answer(308, &location, ""),
+        chat("Hello."),
+    ]);
+    let machine = Machine::without_config();
+    let url = format!("{}?key={KEY}", server.url());
+    let arguments = ["-p", "hi", "--model", "m", "--base-url", &url, "--verbose"];
+    let variables = [("PANTO_LOG", "trace")];
+    for _ in 0..3 {
+        let ran = machine.run_with(&variables, &arguments);
+        assert!(ran.stderr.contains("TRACE"), "{}", ran.shown());
+        assert!(!ran.shown().contains(KEY), "{}", ran.shown());
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|asked| asked.line.contains(KEY)));
+    for (path, content) in files_but(&machine.root(), &machine.credentials()) {
+        let content = String::from_utf8_lossy(&content);
+        assert!(!content.contains(KEY), "{path}: {content}");
+    }
+    let broken = url.replace("http://", "http://me:hunter2@") + ":";
+    let arguments = ["-p", "hi", "--model", "m", "--base-url", &broken];
+    let refused = machine.run(&arguments);
+    assert_eq!(refused.code, Some(2));
+    for secret in [KEY, "hunter2"] {
+        assert!(!refused.stderr.contains(secret), "{}", refused.shown());
+    }
+}
+
 /// Every file below a directory but one, with what is in it.
 fn files_but(directory: &Path, spared: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
