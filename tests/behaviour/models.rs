@@ -75,6 +75,35 @@ fn a_local_server_takes_a_url_and_a_name() {
 }
 
 #[test]
+fn a_key_that_goes_to_another_place_is_said() {
+    let ask = |model: &str, is_configured: bool| {
+        let server = Loopback::start([chat("Hello.")]);
+        let machine = Machine::without_config();
+        let url = format!("{}/v1", server.url());
+        if is_configured {
+            machine.write_config(&format!("providers.mistral.base_url = \"{url}/\""));
+        }
+        let arguments = ["-p", "hi", "--base-url", &url, "--model", model];
+        let ran = machine.run_with(&[("MISTRAL_API_KEY", "sk-test")], &arguments);
+        let said = ran.stderr.replace(&url, "SERVER");
+        assert_eq!(ran.answer(), "Hello.\n");
+        (said, server.asked())
+    };
+    let key = Some("Bearer sk-test");
+    // What a server on this machine may call a model, and what is read as one of Mistral's.
+    let (said, asked) = ask("mistral:7b", false);
+    insta::assert_snapshot!(said.lines().next().unwrap(), @"warning: the key of `mistral` (from the environment variable MISTRAL_API_KEY) goes to `SERVER`, as `--base-url` says; if a server there calls a model `mistral:7b`, ask for it without a key: `--model local:mistral:7b`");
+    assert_eq!(asked.header("authorization"), key);
+    let (said, asked) = ask("local:mistral:7b", false);
+    assert!(!said.contains("the key of"), "{said}");
+    assert_eq!(asked.header("authorization"), None);
+    assert_eq!(asked.body()["model"], "mistral:7b");
+    let (said, asked) = ask("mistral:7b", true);
+    assert!(!said.contains("the key of"), "{said}");
+    assert_eq!(asked.header("authorization"), key);
+}
+
+#[test]
 fn a_local_server_takes_two_lines() {
     let server = Loopback::start([chat("Hello.")]);
     let machine = Machine::without_config();
