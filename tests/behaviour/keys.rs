@@ -3,18 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::Machine;
 use crate::support::loopback::{Loopback, Script, chat, generate, messages, responses};
-use crate::support::{Machine, Ran};
 
 /// Found nowhere but where a person put it.
 const KEY: &str = "sk-test-Zk93xQ0kP7";
-
-/// Runs the program with variables in its environment.
-fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
-    let mut command = machine.command(arguments);
-    command.envs(variables.iter().copied());
-    machine.start_command(&mut command).finish()
-}
 
 #[test]
 fn each_key_alone_gets_an_answer_from_its_provider() {
@@ -53,7 +46,7 @@ fn each_key_alone_gets_an_answer_from_its_provider() {
             "providers.{provider}.base_url = {:?}",
             server.url()
         ));
-        let ran = run_with(&machine, &[(variable, KEY)], &["-p", "hi"]);
+        let ran = machine.run_with(&[(variable, KEY)], &["-p", "hi"]);
         assert!(
             ran.stderr.starts_with(&format!("panto: using {provider}:"))
                 && ran
@@ -80,7 +73,7 @@ fn a_refused_key_is_exit_3_and_is_not_tried_again() {
         let config = machine.config_dir().join("config.toml");
         let text = fs::read_to_string(&config).unwrap();
         machine.write_config(&text.replace("max_retries = 0", "api_key_env = \"MY_KEY\""));
-        let ran = run_with(&machine, &[("MY_KEY", KEY)], &["-p", "go"]);
+        let ran = machine.run_with(&[("MY_KEY", KEY)], &["-p", "go"]);
         assert_eq!(server.seen().len(), 1);
         shown.push(ran.shown());
     }
@@ -135,6 +128,58 @@ fn a_source_that_gives_no_key_ends_before_any_request() {
     error: no key for `local`: looked at the environment variable MY_KEY of `api_key_env` in ROOT/home/.config/panto/config.toml:4:1 (not set), the credential file `ROOT/home/.local/share/panto/auth/credentials.json` (does not exist)
       hint: set one with `export MY_KEY=…` or `panto login local`, or name another source with `api_key_env` or `api_key_command` under `[providers.local]` in `ROOT/home/.config/panto/config.toml`
     ");
+}
+
+#[test]
+fn what_stands_in_for_a_key_changes_no_words() {
+    for key in ["1", "EMPTY", "ollama"] {
+        let body = r#"{"error":{"message":"model 'ollama/1' is EMPTY","code":"model_not_found"}}"#;
+        let server = Loopback::start([Script::json(404, body)]);
+        let machine = Machine::without_config();
+        machine.write_config(&format!(
+            "providers.local.base_url = {:?}\nproviders.local.api_key_env = \"MY_KEY\"",
+            server.url()
+        ));
+        let arguments = ["-p", "hi", "--model", "local:m", "-o", "json"];
+        let result = machine.run_with(&[("MY_KEY", key)], &arguments).result();
+        assert_eq!(result["error"]["kind"], "model_not_found", "{key}");
+        let said = "`local:m` gave no answer: model 'ollama/1' is EMPTY";
+        assert_eq!(result["error"]["message"], said, "{key}");
+    }
+}
+
+#[test]
+fn a_key_in_the_query_of_a_base_url_is_sent_and_not_shown() {
+    let page = format!("Cannot POST /chat/completions?key={KEY}");
+    let location = format!("location: /chat/completions?key={KEY}\r\n");
+    let server = Loopback::start([
+        Script::answer(404, "content-type: text/plain\r\n", &page),
+        Script::answer(308, &location, ""),
+        chat("Hello."),
+    ]);
+    let machine = Machine::without_config();
+    let url = format!("{}?key={KEY}", server.url());
+    let arguments = ["-p", "hi", "--model", "m", "--base-url", &url, "--verbose"];
+    let variables = [("PANTO_LOG", "trace")];
+    for _ in 0..3 {
+        let ran = machine.run_with(&variables, &arguments);
+        assert!(ran.stderr.contains("TRACE"), "{}", ran.shown());
+        assert!(!ran.shown().contains(KEY), "{}", ran.shown());
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|asked| asked.line.contains(KEY)));
+    for (path, content) in files_but(&machine.root(), &machine.credentials()) {
+        let content = String::from_utf8_lossy(&content);
+        assert!(!content.contains(KEY), "{path}: {content}");
+    }
+    let broken = url.replace("http://", "http://me:hunter2@") + ":";
+    let arguments = ["-p", "hi", "--model", "m", "--base-url", &broken];
+    let refused = machine.run(&arguments);
+    assert_eq!(refused.code, Some(2));
+    for secret in [KEY, "hunter2"] {
+        assert!(!refused.stderr.contains(secret), "{}", refused.shown());
+    }
 }
 
 /// Every file below a directory but one, with what is in it.
@@ -192,7 +237,7 @@ fn a_key_is_in_no_file_log_event_or_stream_that_a_run_leaves() {
         let variables = [("MY_KEY", KEY), ("PANTO_LOG", "trace")];
         for output in ["text", "stream-json", "json"] {
             let arguments = ["-p", "go", "--verbose", "--output", output];
-            let ran = run_with(&machine, &variables, &arguments);
+            let ran = machine.run_with(&variables, &arguments);
             assert!(ran.stderr.contains("TRACE"), "{}", ran.shown());
             assert!(!ran.shown().contains(KEY), "{source}\n{}", ran.shown());
         }

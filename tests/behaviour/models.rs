@@ -2,15 +2,8 @@
 
 use serde_json::Value;
 
+use crate::support::Machine;
 use crate::support::loopback::{Loopback, chat, messages};
-use crate::support::{Machine, Ran};
-
-/// Runs the program with variables in its environment.
-fn run_with(machine: &Machine, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
-    let mut command = machine.command(arguments);
-    command.envs(variables.iter().copied());
-    machine.start_command(&mut command).finish()
-}
 
 const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "sk-test");
 
@@ -22,7 +15,7 @@ fn a_key_alone_is_enough_and_standard_error_says_who_answers() {
         "providers.anthropic.base_url = {:?}",
         server.url()
     ));
-    let ran = run_with(&machine, &[KEY], &["-p", "hi"]);
+    let ran = machine.run_with(&[KEY], &["-p", "hi"]);
     insta::assert_snapshot!(ran.shown(), @"
     exit 0
     -- stdout
@@ -34,7 +27,7 @@ fn a_key_alone_is_enough_and_standard_error_says_who_answers() {
     assert_eq!(asked.path(), "/v1/messages");
     assert_eq!(asked.header("x-api-key"), Some("sk-test"));
     assert_eq!(asked.body()["model"], "claude-sonnet-5-5");
-    let result = run_with(&machine, &[], &["-p", "hi", "-o", "json"]).result();
+    let result = machine.run_with(&[], &["-p", "hi", "-o", "json"]).result();
     assert_eq!(result["exit_code"], 2);
     assert_eq!(result["error"]["kind"], "config");
 }
@@ -49,7 +42,7 @@ fn without_a_key_nothing_is_asked() {
     error: no model is set, and there is no key to choose one by: none of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, XAI_API_KEY, MOONSHOT_API_KEY, ZAI_API_KEY is set, and `ROOT/home/.local/share/panto/auth/credentials.json` has none
       hint: set a key, such as with `export ANTHROPIC_API_KEY=…` (https://platform.claude.com/settings/keys has them) or `panto login anthropic`; a server on this machine needs none: `--base-url http://127.0.0.1:8080/v1 --model NAME`; `panto models --all` lists what there is, and `panto demo` needs nothing
     ");
-    let blank = run_with(&machine, &[("OPENAI_API_KEY", " ")], &["-p", "hi"]);
+    let blank = machine.run_with(&[("OPENAI_API_KEY", " ")], &["-p", "hi"]);
     assert_eq!(blank, machine.run(&["-p", "hi"]));
     let named = machine.run(&["-p", "hi", "--model", "anthropic:opus-5"]);
     assert_eq!(named.code, Some(2));
@@ -67,7 +60,7 @@ fn a_local_server_takes_a_url_and_a_name() {
     let url = format!("{}/v1", server.url());
     // A key of somebody else is in the environment, and is not sent.
     let arguments = ["-p", "hi", "--base-url", &url, "--model", "qwen3:8b"];
-    let ran = run_with(&machine, &[("OPENAI_API_KEY", "sk-test")], &arguments);
+    let ran = machine.run_with(&[("OPENAI_API_KEY", "sk-test")], &arguments);
     insta::assert_snapshot!(ran.shown(), @r#"
     exit 0
     -- stdout
@@ -79,6 +72,35 @@ fn a_local_server_takes_a_url_and_a_name() {
     assert_eq!(asked.path(), "/v1/chat/completions");
     assert_eq!(asked.header("authorization"), None);
     assert_eq!(asked.body()["model"], "qwen3:8b");
+}
+
+#[test]
+fn a_key_that_goes_to_another_place_is_said() {
+    let ask = |model: &str, is_configured: bool| {
+        let server = Loopback::start([chat("Hello.")]);
+        let machine = Machine::without_config();
+        let url = format!("{}/v1", server.url());
+        if is_configured {
+            machine.write_config(&format!("providers.mistral.base_url = \"{url}/\""));
+        }
+        let arguments = ["-p", "hi", "--base-url", &url, "--model", model];
+        let ran = machine.run_with(&[("MISTRAL_API_KEY", "sk-test")], &arguments);
+        let said = ran.stderr.replace(&url, "SERVER");
+        assert_eq!(ran.answer(), "Hello.\n");
+        (said, server.asked())
+    };
+    let key = Some("Bearer sk-test");
+    // What a server on this machine may call a model, and what is read as one of Mistral's.
+    let (said, asked) = ask("mistral:7b", false);
+    insta::assert_snapshot!(said.lines().next().unwrap(), @"warning: the key of `mistral` (from the environment variable MISTRAL_API_KEY) goes to `SERVER`, as `--base-url` says; if a server there calls a model `mistral:7b`, ask for it without a key: `--model local:mistral:7b`");
+    assert_eq!(asked.header("authorization"), key);
+    let (said, asked) = ask("local:mistral:7b", false);
+    assert!(!said.contains("the key of"), "{said}");
+    assert_eq!(asked.header("authorization"), None);
+    assert_eq!(asked.body()["model"], "mistral:7b");
+    let (said, asked) = ask("mistral:7b", true);
+    assert!(!said.contains("the key of"), "{said}");
+    assert_eq!(asked.header("authorization"), key);
 }
 
 #[test]
@@ -140,7 +162,11 @@ fn a_place_that_is_none_is_refused() {
 #[test]
 fn a_name_that_may_mean_several_is_refused_with_them() {
     let machine = Machine::without_config();
-    let said = |model: &str| run_with(&machine, &[KEY], &["-p", "x", "--model", model]).shown();
+    let said = |model: &str| {
+        machine
+            .run_with(&[KEY], &["-p", "x", "--model", model])
+            .shown()
+    };
     let said = ["anthropic:haiku", "opus", "antropic:opus-5", "grok-4.7"].map(said);
     insta::assert_snapshot!(said.join("\n"), @"
     exit 2
@@ -173,11 +199,7 @@ fn a_session_keeps_the_whole_reference() {
         "providers.anthropic.base_url = {:?}",
         server.url()
     ));
-    let ran = run_with(
-        &machine,
-        &[KEY],
-        &["-p", "hi", "--model", "haiku-5.5", "-o", "json"],
-    );
+    let ran = machine.run_with(&[KEY], &["-p", "hi", "--model", "haiku-5.5", "-o", "json"]);
     assert_eq!(ran.result()["model"], "anthropic:claude-haiku-5-5");
     assert_eq!(
         ran.stderr,
@@ -208,7 +230,7 @@ price = { input = 0.5, output = 1.5 }
 fn models_lists_what_can_be_asked() {
     let machine = Machine::without_config();
     machine.write_config(OWN_MODELS);
-    insta::assert_snapshot!(run_with(&machine, &[KEY], &["models", "opus", "5"]).shown(), @"
+    insta::assert_snapshot!(machine.run_with(&[KEY], &["models", "opus", "5"]).shown(), @"
     exit 0
     -- stdout
     Anthropic: key from the environment variable ANTHROPIC_API_KEY
@@ -270,7 +292,7 @@ fn models_as_json_says_everything() {
     let machine = Machine::without_config();
     machine.write_config(OWN_MODELS);
     let listed = |query: &str| -> Vec<Value> {
-        let ran = run_with(&machine, &[KEY], &["models", "--json", query]);
+        let ran = machine.run_with(&[KEY], &["models", "--json", query]);
         serde_json::from_str(&ran.answer()).unwrap()
     };
     let text = |query: &str| serde_json::to_string_pretty(&listed(query)).unwrap();

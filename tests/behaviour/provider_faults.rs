@@ -23,15 +23,7 @@ fn at(base_url: &str, variables: &[(&str, &str)]) -> Ran {
         "model = \"local:small\"\n[providers.local]\nprotocol = \"openai-chat\"\n\
          base_url = \"{base_url}\"\nmax_retries = 0\n[providers.local.models.small]\n"
     ));
-    let mut command = machine.command(&["-p", "go"]);
-    command.envs(variables.iter().copied());
-    let output = command.output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: machine.readable(&stderr),
-    }
+    machine.run_with(variables, &["-p", "go"])
 }
 
 #[test]
@@ -66,12 +58,17 @@ fn a_base_url_that_is_not_http() {
 
 #[test]
 fn a_host_that_is_not_there() {
-    insta::assert_snapshot!(at("http://nowhere.invalid/v1", &[]).shown(), @"
+    // Two dots make it no name that a resolver would ask anybody for.
+    let mut ran = at("http://no..host/v1", &[]);
+    let (before, after) = ran.stderr.split_once("could not be found: ").unwrap();
+    let (_, after) = after.split_once('\n').unwrap();
+    ran.stderr = format!("{before}could not be found: THE SYSTEM'S WORDS\n{after}");
+    insta::assert_snapshot!(ran.shown(), @"
     exit 1
     -- stdout
     -- stderr
     error: `local:small` gave no answer
-      cause: the host `nowhere.invalid` could not be found: failed to lookup address information: Name or service not known
+      cause: the host `no..host` could not be found: THE SYSTEM'S WORDS
       hint: this may pass; nothing is saved yet: run the same command again
     ");
 }

@@ -123,6 +123,12 @@ context_window = 100000
         self.ran(self.command(arguments).output().unwrap())
     }
 
+    /// Runs the program with variables in its environment.
+    pub(crate) fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
+        let mut command = self.command(arguments);
+        self.ran(command.envs(variables.iter().copied()).output().unwrap())
+    }
+
     /// Runs the program with `input` on standard input.
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
         let mut child = self

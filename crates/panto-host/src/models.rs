@@ -148,9 +148,9 @@ impl Models {
             reference,
             provider,
             notes,
+            mut warnings,
         } = self.pick(request)?;
         let listed = offered::model(&provider, &reference);
-        let mut warnings = Vec::new();
         let reasoning = self.reasoning(request, &reference, listed.as_ref(), &mut warnings)?;
         let opened = self.open(&provider)?;
         let model = match &listed {

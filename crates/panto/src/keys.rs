@@ -24,8 +24,16 @@ struct Shared {
     store: Option<CredentialStore>,
     /// The user's configuration file, for hints.
     config_file: Option<PathBuf>,
-    /// Those that a protocol was made with, by provider.
-    in_use: Mutex<HashMap<String, Arc<KeySources>>>,
+    /// Those that a protocol was made with.
+    in_use: Mutex<HashMap<Reached, Arc<KeySources>>>,
+}
+
+/// A provider's name and place: one may be reached at several, and not need a key at each.
+type Reached = (String, Option<String>);
+
+fn reached(provider: &Provider) -> Reached {
+    let place = provider.base_url.as_deref();
+    (provider.name.clone(), place.cloned())
 }
 
 impl Keys {
@@ -44,7 +52,7 @@ impl Keys {
         Box::new(move |provider| {
             let sources = Arc::new(keys.sources(provider));
             let mut in_use = keys.0.in_use.lock();
-            in_use.insert(provider.name.clone(), Arc::clone(&sources));
+            in_use.insert(reached(provider), Arc::clone(&sources));
             sources
         })
     }
@@ -68,8 +76,8 @@ impl Keys {
     /// # Errors
     ///
     /// There is none, or its source gives none.
-    pub(crate) async fn prepare(&self, provider: &str) -> Result<(), Failure> {
-        let sources = self.0.in_use.lock().get(provider).cloned();
+    pub(crate) async fn prepare(&self, provider: &Provider) -> Result<(), Failure> {
+        let sources = self.0.in_use.lock().get(&reached(provider)).cloned();
         let Some(sources) = sources else {
             return Ok(());
         };
@@ -92,5 +100,35 @@ impl KeyLookup for Keys {
     fn file(&self) -> Option<PathBuf> {
         let store = self.0.store.as_ref();
         store.map(|store| store.path().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panto_host::config::Sourced;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_provider_at_two_places_has_the_needs_of_each() {
+        let keys = Keys(Arc::new(Shared {
+            store: None,
+            config_file: None,
+            in_use: Mutex::default(),
+        }));
+        let set = |text: &str| Some(Sourced::default_value(text.to_owned()));
+        let at = |url: &str| {
+            let mut provider = Provider::blank("work");
+            provider.base_url = set(url);
+            provider
+        };
+        let (mut home, own) = (at("https://a.example"), at("http://127.0.0.1:1"));
+        home.api_key_env = set("SET_IN_NO_ENVIRONMENT");
+        let credentials = keys.credentials();
+        for provider in [&home, &own] {
+            credentials(provider);
+        }
+        assert!(keys.prepare(&home).await.is_err());
+        assert!(keys.prepare(&own).await.is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use panto_host::headless::sanitize_line;
 use panto_host::models::{KeyState, Models, OfferedModel, OfferedProvider};
-use pantograph::{Attachments, ForcedTool, ReasoningControl};
+use pantograph::{Attachments, ReasoningControl};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ModelsArgs};
@@ -208,17 +208,9 @@ fn object(provider: &OfferedProvider, model: &OfferedModel) -> Value {
         "max_output": model.max_output,
         "price": model.price,
         "reasoning": model.reasoning,
-        "reasoning_control": model.reasoning_control.map(|control| match control {
-            ReasoningControl::Effort => "effort",
-            ReasoningControl::Budget => "budget",
-            ReasoningControl::None => "none",
-        }),
+        "reasoning_control": model.reasoning_control.map(ReasoningControl::as_str),
         "attachments": attachments(model.attachments),
-        "forced_tool": match model.forced_tool {
-            ForcedTool::Yes => "yes",
-            ForcedTool::WithoutThinking => "without_thinking",
-            ForcedTool::No => "no",
-        },
+        "forced_tool": model.forced_tool.as_str(),
         "key": key,
         "key_source": key_source,
     })

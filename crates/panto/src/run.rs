@@ -108,7 +108,7 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         let signals = Signals::listen()?;
         let question = async {
             // First: a person without a key need not write a prompt.
-            keys.prepare(&chosen.provider.name).await?;
+            keys.prepare(&chosen.provider).await?;
             to_ask(source.read().await?, &args)
         };
         let question = tokio::select! {

@@ -81,9 +81,7 @@ impl CredentialsError {
             problem: problem.into(),
         }
     }
-}
 
-impl CredentialsError {
     /// The source, in words for people.
     pub fn from_source(&self) -> &str {
         &self.from

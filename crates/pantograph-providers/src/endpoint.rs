@@ -1,5 +1,6 @@
 //! Where a provider is reached, and what goes with every request to it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ impl fmt::Debug for Endpoint {
 #[error("`{0}` is not a header, or has a value that no header can hold")]
 pub struct InvalidHeader(pub String);
 
-/// An `http` or `https` URL under which a protocol's paths lie.
+/// An `http` or `https` URL under which a protocol's paths lie. Its query may hold a key, so neither
+/// `Display` nor `Debug` shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl(Url);
 
@@ -73,7 +75,7 @@ pub struct BaseUrl(Url);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidBaseUrl {
-    /// It is no URL, or one of another kind.
+    /// It is no URL, or one of another kind. Holds the text without what may be secret in it.
     #[error("the base URL `{0}` must be `http://HOST` or `https://HOST`, perhaps with a path")]
     NotHttp(String),
     /// It holds a user's name or password, which would be shown with it.
@@ -88,7 +90,7 @@ impl BaseUrl {
     ///
     /// [`InvalidBaseUrl`] for any other text.
     pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
-        let not_http = || InvalidBaseUrl::NotHttp(text.to_owned());
+        let not_http = || InvalidBaseUrl::NotHttp(without_secrets(text));
         let mut url = Url::parse(text.trim()).map_err(|_| not_http())?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(InvalidBaseUrl::HasCredentials);
@@ -103,6 +105,13 @@ impl BaseUrl {
     /// Whether it is more than a host.
     pub(crate) fn has_path(&self) -> bool {
         self.0.path() != "/"
+    }
+
+    /// The values in its query, as they are sent and as they are meant.
+    pub(crate) fn query_values(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let sent = self.0.query().unwrap_or_default().split('&');
+        let sent = sent.map(|pair| Cow::Borrowed(pair.split_once('=').map_or(pair, |(_, v)| v)));
+        sent.chain(self.0.query_pairs().map(|(_, value)| value))
     }
 
     /// The URL of `path`, which begins with a slash.
@@ -124,7 +133,9 @@ impl BaseUrl {
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_str())
+        // There is no fragment, see `parse`.
+        let url = self.0.as_str();
+        f.write_str(url.split('?').next().unwrap_or(url))
     }
 }
 
@@ -132,6 +143,20 @@ impl fmt::Debug for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// A text that may have been meant as a URL, without its query and whatever stands before an `@`.
+///
+/// It has no parts that one could go by: a password may hold what would end it in a URL.
+fn without_secrets(text: &str) -> String {
+    let Some((before, rest)) = text.rsplit_once('@') else {
+        let shown = text.split(['?', '#']).next();
+        return shown.unwrap_or_default().to_owned();
+    };
+    let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    format!("{scheme}{separator}…@{rest}")
 }
 
 #[cfg(test)]
@@ -181,6 +206,38 @@ mod tests {
             message,
             "the base URL must not hold a user name or password"
         );
+        for (text, shown) in [
+            (
+                "https://me:hunter2@a.example:99999/v1",
+                "https://…@a.example:99999/v1",
+            ),
+            ("https://me:hun/ter2@a.example", "https://…@a.example"),
+            ("https://me:hun?ter2@a.example:x", "https://…@a.example:x"),
+            (
+                "https://me:hun@ter2@a.example:x?k=hunter2",
+                "https://…@a.example:x",
+            ),
+            ("me:hunter2@a.example", "…@a.example"),
+            ("a.example/v1?key=hunter2", "a.example/v1"),
+            ("ftp://a/#hunter2", "ftp://a/"),
+        ] {
+            let expected = InvalidBaseUrl::NotHttp(shown.into());
+            assert_eq!(BaseUrl::parse(text).unwrap_err(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_sent_and_never_shown() {
+        let base = BaseUrl::parse("http://a/x?key=hun%2Fter2&flag&v=1").unwrap();
+        assert_eq!(base.to_string(), "http://a/x");
+        assert_eq!(format!("{base:?}"), "http://a/x");
+        assert!(
+            base.join("/y")
+                .as_str()
+                .ends_with("?key=hun%2Fter2&flag&v=1")
+        );
+        let values: Vec<_> = base.query_values().collect();
+        assert_eq!(values, ["hun%2Fter2", "flag", "1", "hun/ter2", "", "1"]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How many characters of a body without an error object are quoted.
 const EXCERPT_CHARS: usize = 200;
 
+/// Stands where a text was cut.
+const CUT: char = '…';
+
 /// An error object inside a stream that began well.
 pub(crate) fn in_stream(json: &str) -> ProviderError {
     let words = Words::read(json);
@@ -43,7 +46,8 @@ pub(crate) fn malformed(what: &str, data: &str) -> ProviderError {
 }
 
 /// An answer that is no stream of events: its status says that it failed, or its body is a
-/// document of another kind. `body` is as much of it as was read.
+/// document of another kind. `body` is as much of it as was read, secrets included: those go when
+/// the error is completed, since before its JSON is read they may be a part of that.
 pub(crate) fn from_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> ProviderError {
     let words = Words::read(body);
     let message = if let Some(message) = &words.message {
@@ -169,7 +173,7 @@ fn excerpt(text: &str) -> String {
 fn cut(mut text: String, max_chars: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(max_chars) {
         text.truncate(end);
-        text.push('…');
+        text.push(CUT);
     }
     text
 }

@@ -162,7 +162,7 @@ impl<'a> History<'a> {
             .collect()
     }
 
-    /// Whether a tool was called so far.
+    /// The names of the tools that were called so far, each once, in order.
     pub(crate) fn called_tools(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for message in self.request.conversation.messages() {

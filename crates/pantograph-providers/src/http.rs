@@ -1,11 +1,10 @@
 //! One client for every provider, and one request over it.
 
 mod lookup;
+mod place;
 
 use std::collections::HashMap;
-use std::error::Error;
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +13,14 @@ use futures_util::StreamExt;
 use pantograph::{ErrorClass, ProviderError};
 use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response};
 use tokio::sync::OnceCell;
 
 use crate::credentials::ApiKey;
 use crate::endpoint::Endpoint;
 use crate::sse::Body;
 use lookup::Lookups;
+use place::{Place, is_about_tls, root_cause};
 
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);
@@ -243,103 +243,6 @@ pub(crate) fn body(response: Response) -> Body {
         .bytes_stream()
         .map(move |chunk| chunk.map_err(|error| place.failure(&error)))
         .boxed()
-}
-
-/// Where a connection goes, for the words about its failures.
-struct Place {
-    host: String,
-    connect: Option<Duration>,
-}
-
-impl Place {
-    fn of(url: &Url, connect: Option<Duration>) -> Self {
-        let host = url.host_str().unwrap_or_default();
-        let host = match url.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        };
-        Self { host, connect }
-    }
-
-    fn failure(&self, error: &reqwest::Error) -> ProviderError {
-        let host = &self.host;
-        let cause = root_cause(error);
-        let message = if !error.is_connect() {
-            match error.is_decode() && !breaks_off(error) {
-                true => format!("the answer of `{host}` could not be unpacked: {cause}"),
-                false => format!("the connection to `{host}` broke off: {cause}"),
-            }
-        } else if error.is_dns() {
-            format!("the host `{host}` could not be found: {cause}")
-        } else if error.is_timeout() {
-            match self.connect {
-                Some(limit) => format!(
-                    "no connection to `{host}` within {} s (the connect limit of this provider)",
-                    limit.as_secs_f64()
-                ),
-                None => format!("no connection to `{host}`: {cause}"),
-            }
-        } else if through_proxy(error) {
-            let message = format!("the proxy let no connection to `{host}` through: {cause}");
-            // It wants a password, and asking again without one changes nothing.
-            return match cause.contains("authorization") {
-                true => ProviderError::new(ErrorClass::Terminal, message),
-                false => ProviderError::transport(message),
-            };
-        } else if is_io(error, io::ErrorKind::ConnectionRefused) {
-            format!(
-                "`{host}` refused the connection; is the server running, and the base URL right?"
-            )
-        } else if is_about_tls(error) {
-            // A certificate or a server without TLS: asking again changes nothing.
-            let message = format!(
-                "no secure connection to `{host}`; does it speak TLS there, and is its certificate \
-                 trusted here? ({cause})"
-            );
-            return ProviderError::new(ErrorClass::Terminal, message);
-        } else {
-            format!("could not connect to `{host}`: {cause}")
-        };
-        ProviderError::transport(message)
-    }
-}
-
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
-/// The last words of a chain of errors, which alone say what happened.
-fn root_cause(error: &(dyn Error + 'static)) -> String {
-    causes(error)
-        .last()
-        .map(ToString::to_string)
-        .unwrap_or_default()
-}
-
-/// Whether anything below is an I/O error of this kind, in however many others it is wrapped.
-fn is_io(error: &(dyn Error + 'static), kind: io::ErrorKind) -> bool {
-    causes(error)
-        .filter_map(|error| error.downcast_ref::<io::Error>())
-        .any(|error| {
-            let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
-            error.kind() == kind || inner.is_some_and(|inner| is_io(inner, kind))
-        })
-}
-
-/// Whether a server's certificate was refused, or it speaks no TLS.
-fn is_about_tls(error: &reqwest::Error) -> bool {
-    error.is_connect() && is_io(error, io::ErrorKind::InvalidData)
-}
-
-// The two below are of types that cannot be named here. Only words depend on them.
-
-fn through_proxy(error: &(dyn Error + 'static)) -> bool {
-    causes(error).any(|error| error.to_string().contains("tunnel"))
-}
-
-/// Whether a body that could not be decoded did not even come.
-fn breaks_off(error: &(dyn Error + 'static)) -> bool {
-    causes(error).any(|error| error.to_string().contains("reading a body"))
 }
 
 #[cfg(test)]

@@ -183,15 +183,12 @@ impl<D: Decoder> ProtocolStream for WireStream<D> {
 
 /// Sends the request and reads the answer's head.
 async fn ask(endpoint: Endpoint, post: Post) -> (Exchange, Result<Body, ProviderError>) {
-    let mut exchange = Exchange {
-        headers: endpoint.headers.clone(),
-        ..Exchange::default()
-    };
+    let mut exchange = Exchange::with(endpoint);
     let answer = async {
-        exchange.key = endpoint.credentials.key().await?;
-        let response = http::send(&endpoint, exchange.key.as_ref(), post).await?;
+        exchange.key = exchange.endpoint.credentials.key().await?;
+        let response = http::send(&exchange.endpoint, exchange.key.as_ref(), post).await?;
         // A server may repeat a key in any header.
-        exchange.request_id = failure::request_id(response.headers()).map(|id| exchange.redact(id));
+        exchange.request_id = failure::request_id(response.headers()).map(|id| exchange.name(id));
         tracing::debug!(
             status = response.status().as_u16(),
             request_id = exchange.request_id.as_deref(),
@@ -199,7 +196,7 @@ async fn ask(endpoint: Endpoint, post: Post) -> (Exchange, Result<Body, Provider
         );
         match is_stream(&response) {
             true => Ok(http::body(response)),
-            false => Err(refusal(response, &exchange).await),
+            false => Err(refusal(response).await),
         }
     }
     .await;
@@ -213,8 +210,8 @@ fn is_stream(response: &Response) -> bool {
     response.status().is_success() && !matches!(&*media_type, "application/json" | "text/html")
 }
 
-/// The failure that an answer is.
-async fn refusal(response: Response, exchange: &Exchange) -> ProviderError {
+/// The failure that an answer is, in the words that came.
+async fn refusal(response: Response) -> ProviderError {
     let status = response.status();
     let headers = response.headers().clone();
     let mut body = http::body(response);
@@ -230,6 +227,5 @@ async fn refusal(response: Response, exchange: &Exchange) -> ProviderError {
         }
     })
     .await;
-    let words = exchange.redact(String::from_utf8_lossy(&words).into_owned());
-    failure::from_answer(status, &headers, &words)
+    failure::from_answer(status, &headers, &String::from_utf8_lossy(&words))
 }

@@ -248,6 +248,15 @@ impl ForcedTool {
             _ => return None,
         })
     }
+
+    /// The name that [`ForcedTool::parse`] reads.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::WithoutThinking => "without_thinking",
+            Self::No => "no",
+        }
+    }
 }
 
 /// How a model takes a reasoning label.
@@ -270,6 +279,15 @@ impl ReasoningControl {
             "none" => Self::None,
             _ => return None,
         })
+    }
+
+    /// The name that [`ReasoningControl::parse`] reads.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Effort => "effort",
+            Self::Budget => "budget",
+            Self::None => "none",
+        }
     }
 }
 
@@ -348,6 +366,20 @@ mod tests {
         model.reasoning_control = ReasoningControl::parse("none");
         for choice in [ToolChoice::Auto, ToolChoice::Required] {
             assert_eq!(model.effective_reasoning(&choice), None);
+        }
+    }
+
+    #[test]
+    fn settings_have_one_name_for_each_value() {
+        for control in [
+            ReasoningControl::Effort,
+            ReasoningControl::Budget,
+            ReasoningControl::None,
+        ] {
+            assert_eq!(ReasoningControl::parse(control.as_str()), Some(control));
+        }
+        for forced in [ForcedTool::Yes, ForcedTool::WithoutThinking, ForcedTool::No] {
+            assert_eq!(ForcedTool::parse(forced.as_str()), Some(forced));
         }
     }
 

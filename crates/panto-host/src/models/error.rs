@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pantograph::ModelRef;
-use pantograph_providers::{InvalidBaseUrl, catalog};
+use pantograph_providers::{BaseUrl, InvalidBaseUrl, catalog};
 
-use super::{ProtocolError, UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
+use super::{LOCAL_PROVIDER, ProtocolError, UNLISTED_CONTEXT_WINDOW, UNLISTED_MAX_OUTPUT};
 use crate::config::{REASONING, Source, key_path, listed, shown, some};
 use crate::nearest::did_you_mean;
 
@@ -176,6 +176,22 @@ pub enum ChoiceWarning {
         /// What was probably meant: empty, or a clause.
         near: String,
     },
+    /// A provider's key goes to a place that is not the provider's own.
+    #[error(
+        "the key of `{}` (from {key_source}) goes to `{place}`, as `--base-url` says{}",
+        .model.provider(),
+        without_key(.model, .written)
+    )]
+    KeyElsewhere {
+        /// The model, with the provider whose key it is.
+        model: ModelRef,
+        /// What was written for it.
+        written: String,
+        /// Where the key is from.
+        key_source: String,
+        /// Where it goes.
+        place: BaseUrl,
+    },
     /// The model cannot be told how much to think.
     #[error("the model `{model}` takes no reasoning label; `{label}` (from {by}) is left out")]
     NoReasoning {
@@ -310,6 +326,18 @@ fn known(configured: &[String], files: &[PathBuf]) -> String {
             some(configured)
         ),
     }
+}
+
+/// How a model is asked whose own name reads as one of a provider.
+fn without_key(model: &ModelRef, written: &str) -> String {
+    if model.provider() == LOCAL_PROVIDER {
+        return String::new();
+    }
+    let written = shown(written);
+    format!(
+        "; if a server there calls a model `{written}`, ask for it without a key: \
+         `--model {LOCAL_PROVIDER}:{written}`"
+    )
 }
 
 fn takes(known: &[String], source: &Source) -> String {

@@ -4,7 +4,8 @@ use pantograph::ModelRef;
 use pantograph_providers::{BaseUrl, catalog};
 
 use super::{
-    ChoiceNote, ChoiceRequest, ChooseError, ChosenBy, LOCAL_PROVIDER, Models, find, offered,
+    ChoiceNote, ChoiceRequest, ChoiceWarning, ChooseError, ChosenBy, LOCAL_PROVIDER, Models, find,
+    offered,
 };
 use crate::config::{Provider, Sourced};
 use crate::nearest::did_you_mean;
@@ -14,6 +15,18 @@ pub(super) struct Pick {
     pub(super) reference: ModelRef,
     pub(super) provider: Provider,
     pub(super) notes: Vec<ChoiceNote>,
+    pub(super) warnings: Vec<ChoiceWarning>,
+}
+
+impl Pick {
+    fn new(reference: ModelRef, provider: Provider, notes: Vec<ChoiceNote>) -> Self {
+        Self {
+            reference,
+            provider,
+            notes,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl Models {
@@ -28,8 +41,9 @@ impl Models {
         let Some(url) = request.base_url else {
             return self.named(text, by);
         };
-        BaseUrl::parse(url).map_err(ChooseError::BaseUrl)?;
+        let place = BaseUrl::parse(url).map_err(ChooseError::BaseUrl)?;
         let mut pick = self.named_at_a_place(text, by)?;
+        pick.warnings.extend(self.key_elsewhere(&pick, text, place));
         pick.provider.base_url = Some(Sourced::default_value(url.to_owned()));
         pick.provider = offered::with_default_protocol(pick.provider);
         Ok(pick)
@@ -52,11 +66,7 @@ impl Models {
                 key_source,
                 user_file: self.config.user_file.clone(),
             };
-            Some(Pick {
-                reference,
-                provider,
-                notes: vec![note],
-            })
+            Some(Pick::new(reference, provider, vec![note]))
         })
     }
 
@@ -129,13 +139,35 @@ impl Models {
         }
     }
 
+    /// The warning that `place` gets a key that is another's: a server's model may have a name that
+    /// reads as a provider's.
+    fn key_elsewhere(&self, pick: &Pick, text: &str, place: BaseUrl) -> Option<ChoiceWarning> {
+        let own = pick.provider.base_url.as_deref();
+        let is_own = match own.and_then(|url| BaseUrl::parse(url).ok()) {
+            Some(own) => {
+                let [own, place] = [&own, &place].map(ToString::to_string);
+                own.trim_end_matches('/') == place.trim_end_matches('/')
+            }
+            // Its settings are for whatever place is given.
+            None => pick.provider.name == LOCAL_PROVIDER,
+        };
+        if is_own {
+            return None;
+        }
+        Some(ChoiceWarning::KeyElsewhere {
+            model: pick.reference.clone(),
+            written: text.to_owned(),
+            key_source: self.keys.find(&pick.provider)?,
+            place,
+        })
+    }
+
     fn listed(&self, reference: ModelRef, text: &str, by: ChosenBy) -> Result<Pick, ChooseError> {
         match self.provider(reference.provider()) {
-            Some(provider) => Ok(Pick {
-                notes: read_as(text, &reference, &by),
-                reference,
-                provider,
-            }),
+            Some(provider) => {
+                let notes = read_as(text, &reference, &by);
+                Ok(Pick::new(reference, provider, notes))
+            }
             None => Err(self.unknown_provider(&reference, by)),
         }
     }
@@ -197,16 +229,11 @@ fn within(
 ) -> Result<Pick, ChooseError> {
     let candidates = offered::references(&provider);
     match &find::find(reference.alias(), &candidates)[..] {
-        [] => Ok(Pick {
-            reference,
-            provider,
-            notes: Vec::new(),
-        }),
-        [one] => Ok(Pick {
-            notes: read_as(text, one, &by),
-            reference: one.clone(),
-            provider,
-        }),
+        [] => Ok(Pick::new(reference, provider, Vec::new())),
+        [one] => {
+            let notes = read_as(text, one, &by);
+            Ok(Pick::new(one.clone(), provider, notes))
+        }
         several => Err(ChooseError::Ambiguous {
             text: text.to_owned(),
             by,

@@ -1,6 +1,7 @@
 use super::*;
 
 mod answers;
+mod secrets;
 
 #[test]
 fn each_providers_wording_of_an_overflow_is_known() {
