@@ -24,6 +24,7 @@ mod repository;
 mod resources;
 mod resuming;
 mod session_commands;
+mod session_models;
 mod support;
 mod terminal;
 mod usage_errors;

@@ -61,13 +61,12 @@ fn a_local_server_takes_a_url_and_a_name() {
     // A key of somebody else is in the environment, and is not sent.
     let arguments = ["-p", "hi", "--base-url", &url, "--model", "qwen3:8b"];
     let ran = machine.run_with(&[("OPENAI_API_KEY", "sk-test")], &arguments);
-    insta::assert_snapshot!(ran.shown(), @r#"
+    insta::assert_snapshot!(ran.shown(), @"
     exit 0
     -- stdout
     Hello.
     -- stderr
-    warning: neither the catalog nor a configuration lists the model `local:qwen3:8b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models."qwen3:8b"]`
-    "#);
+    ");
     let asked = server.asked();
     assert_eq!(asked.path(), "/v1/chat/completions");
     assert_eq!(asked.header("authorization"), None);
@@ -104,6 +103,71 @@ fn a_key_that_goes_to_another_place_is_said() {
 }
 
 #[test]
+fn a_gateway_wants_a_key_as_its_provider_does() {
+    let server = Loopback::start([messages("Hello.")]);
+    let machine = Machine::without_config();
+    let place = format!("providers.anthropic.base_url = {:?}\n", server.url());
+    machine.write_config(&place);
+    let arguments = ["-p", "hi", "--model", "anthropic:opus-5"];
+    let ran = machine.run(&arguments);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    assert!(ran.stderr.contains("ANTHROPIC_API_KEY"), "{}", ran.shown());
+    let listed = machine.run(&["models", "--all", "opus-5"]).answer();
+    assert!(listed.contains("Anthropic: no key\n"), "{listed}");
+    machine.write_config(&format!(
+        "{place}providers.anthropic.headers.x-api-key = \"k\"\n"
+    ));
+    assert_eq!(machine.run(&arguments).answer(), "Hello.\n");
+    assert_eq!(server.asked().header("x-api-key"), Some("k"));
+}
+
+#[test]
+fn a_request_asks_for_what_small_accounts_are_given() {
+    let server = Loopback::start([messages("Hello."), messages("Hello.")]);
+    let machine = Machine::without_config();
+    let place = format!("providers.anthropic.base_url = {:?}\n", server.url());
+    let arguments = ["-p", "hi", "--model", "anthropic:claude-opus-5"];
+    machine.write_config(&place);
+    machine.run_with(&[KEY], &arguments).answer();
+    machine.write_config(&format!(
+        "{place}providers.anthropic.models.claude-opus-5.max_output = 64000\n"
+    ));
+    machine.run_with(&[KEY], &arguments).answer();
+    let asked: Vec<_> = server
+        .all_asked()
+        .iter()
+        .map(|asked| asked.body()["max_tokens"].clone())
+        .collect();
+    assert_eq!(asked, [32_000, 64_000]);
+}
+
+#[test]
+fn a_project_that_chooses_the_model_is_named() {
+    let machine = Machine::with_script("[[steps]]\nrepeat = true\nplay = [{ text = \"Hello.\" }]");
+    let directory = machine.work().join(".panto");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("config.toml"), "model = \"test:other\"\n").unwrap();
+    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"
+    exit 0
+    -- stdout
+    Hello.
+    -- stderr
+    panto: using test:other (`model` of the project, ROOT/work/.panto/config.toml:1:1; choose another with `--model`)
+    ");
+}
+
+#[test]
+fn names_that_are_nearly_one_get_it() {
+    let machine = Machine::without_config();
+    let said = ["sonet", "gemni", "opuss"].map(|word| machine.run(&["models", word]).answer());
+    insta::assert_snapshot!(said.concat(), @"
+    no model has `sonet` in its name; near it: anthropic:claude-sonnet-5-5, anthropic:claude-sonnet-5, anthropic:claude-sonnet-4-6
+    no model has `gemni` in its name; near it: google:gemini-pro-latest, google:gemini-flash-lite-latest, google:gemini-flash-latest
+    no model has `opuss` in its name; near it: anthropic:claude-opus-5, openrouter:anthropic/claude-opus-5, anthropic:claude-opus-5-5
+    ");
+}
+
+#[test]
 fn a_local_server_takes_two_lines() {
     let server = Loopback::start([chat("Hello.")]);
     let machine = Machine::without_config();
@@ -111,8 +175,22 @@ fn a_local_server_takes_two_lines() {
         "model = \"local:qwen\"\nproviders.local.base_url = {:?}\n",
         server.url()
     ));
-    assert_eq!(machine.run(&["-p", "hi"]).answer(), "Hello.\n");
-    assert_eq!(server.asked().body()["model"], "qwen");
+    let ran = machine.run(&["-p", "hi"]);
+    assert_eq!(ran.stderr, "");
+    assert_eq!(ran.answer(), "Hello.\n");
+    let asked = server.asked().body();
+    assert_eq!(asked["model"], "qwen");
+    assert_eq!(asked.get("max_tokens"), None);
+    insta::assert_snapshot!(machine.run(&["models", "qwen"]).answer(), @"
+    local: takes no key
+      MODEL       CONTEXT  OUTPUT  $/M IN  $/M OUT  REASONING
+      local:qwen      32k       -       -        -  any
+
+    More with `qwen` without a key: 21 at openrouter, groq; --all lists them.
+    ");
+    let listed = machine.run(&["models", "--json", "local:"]).answer();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["model"], "local:qwen");
 }
 
 #[test]
@@ -267,7 +345,7 @@ fn models_lists_what_can_be_asked() {
     insta::assert_snapshot!(machine.run(&["models", "sonet-5"]).shown(), @"
     exit 0
     -- stdout
-    no model has `sonet-5` in its name; near it: anthropic:claude-sonnet-5, openrouter:anthropic/claude-sonnet-5
+    no model has `sonet-5` in its name; near it: anthropic:claude-sonnet-5, openrouter:anthropic/claude-sonnet-5, anthropic:claude-sonnet-5-5
     -- stderr
     ");
     insta::assert_snapshot!(machine.run(&["models", "--json", "sonet-5"]).shown(), @"

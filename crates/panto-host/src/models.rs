@@ -8,18 +8,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use pantograph::protocol::Protocol;
-use pantograph::{Governor, Model, ModelRef, ReasoningControl};
+use pantograph::{Governor, Model, ModelRef, Origin};
 use parking_lot::Mutex;
 
-use crate::config::{Config, Provider, REASONING};
-use crate::nearest::{did_you_mean, meant};
+use crate::config::{Config, Provider};
+use crate::nearest::meant;
 
 mod error;
 mod find;
 mod keys;
 mod offered;
 mod pick;
+mod reasoning;
 mod registry;
+mod session;
 
 pub use error::{ChoiceNote, ChoiceWarning, ChooseError, ChosenBy};
 pub use keys::{KeyLookup, KeyState};
@@ -30,8 +32,11 @@ use pick::Pick;
 
 /// Tokens that an unlisted model is taken to hold.
 pub const UNLISTED_CONTEXT_WINDOW: u64 = 32_768;
-/// Tokens that an unlisted model is asked for at most.
+/// Tokens that an unlisted model of a provider with a list is asked for at most.
 pub const UNLISTED_MAX_OUTPUT: u64 = 4_096;
+/// Tokens that a model of the catalog is asked for at most, unless its `max_output` is set: small
+/// accounts are refused for what is asked for, not for what comes.
+pub const DEFAULT_MAX_OUTPUT: u64 = 32_000;
 
 /// The provider of a model that is named together with its place only.
 pub const LOCAL_PROVIDER: &str = "local";
@@ -70,6 +75,8 @@ pub struct ChoiceRequest<'a> {
     pub reasoning: Option<&'a str>,
     /// `--base-url`: where the model is reached instead.
     pub base_url: Option<&'a str>,
+    /// Of the last answer in the session that is gone on with: its model answers again.
+    pub session: Option<&'a Origin>,
 }
 
 /// A model that was chosen.
@@ -131,13 +138,16 @@ impl Models {
         find::near(text, &self.all())
     }
 
-    /// Finds what a person chose; if nobody chose, the first provider of the catalog that has a
-    /// key gives its default model, with a note.
+    /// Finds what a person chose: on the command line, else the model of the session, else that
+    /// of the configuration; if nobody chose, the first provider of the catalog that has a key
+    /// gives its default model, with a note. A session's model that cannot be asked now is
+    /// passed over with a note.
     ///
     /// A model that its provider does not list is taken with [`UNLISTED_CONTEXT_WINDOW`] and
-    /// [`UNLISTED_MAX_OUTPUT`], and a warning. A listed model that says which reasoning labels
-    /// it knows takes no other; one that can be told nothing gets none, with a warning; any other
-    /// model takes every label.
+    /// [`UNLISTED_MAX_OUTPUT`], and a warning; if the provider is a server of the person's own,
+    /// without the last two. A listed model that says which reasoning labels it knows takes no
+    /// other from the command line, and from the configuration the nearest, with a warning; one
+    /// that can be told nothing gets none, with a warning; any other model takes every label.
     ///
     /// # Errors
     ///
@@ -147,14 +157,19 @@ impl Models {
         let Pick {
             reference,
             provider,
-            notes,
-            mut warnings,
+            mut notes,
         } = self.pick(request)?;
         let listed = offered::model(&provider, &reference);
+        let elsewhere = self.key_elsewhere(&reference, &provider, request);
+        let mut warnings: Vec<_> = elsewhere.into_iter().collect();
         let reasoning = self.reasoning(request, &reference, listed.as_ref(), &mut warnings)?;
         let opened = self.open(&provider)?;
         let model = match &listed {
             Some(listed) => listed.to_model(),
+            None if offered::is_own(&provider) => {
+                notes.extend(not_among(&reference, &provider));
+                offered::own_model(reference).to_model()
+            }
             None => {
                 warnings.push(unlisted(&reference, &provider));
                 Model {
@@ -172,6 +187,7 @@ impl Models {
             governor: opened.governor,
             ..model
         };
+        notes.extend(session::moved(&model, request));
         Ok(Chosen {
             protocol: opened.protocol,
             model,
@@ -179,53 +195,6 @@ impl Models {
             notes,
             warnings,
         })
-    }
-
-    /// The label that is in force, if any.
-    fn reasoning(
-        &self,
-        request: &ChoiceRequest<'_>,
-        reference: &ModelRef,
-        listed: Option<&OfferedModel>,
-        warnings: &mut Vec<ChoiceWarning>,
-    ) -> Result<Option<String>, ChooseError> {
-        let (label, by) = match (request.reasoning, &self.config.reasoning) {
-            (Some(label), _) => (label, ChosenBy::CommandLine("--reasoning")),
-            (None, Some(set)) => (set.as_str(), ChosenBy::Config(Box::new(set.source.clone()))),
-            (None, None) => return Ok(None),
-        };
-        if !REASONING.contains(&label) {
-            return Err(ChooseError::UnknownReasoning {
-                label: label.to_owned(),
-                by,
-                near: did_you_mean(label, REASONING.iter().copied()),
-            });
-        }
-        let Some(listed) = listed else {
-            return Ok(Some(label.to_owned()));
-        };
-        if listed.reasoning_control == Some(ReasoningControl::None) {
-            if label != "off" {
-                warnings.push(ChoiceWarning::NoReasoning {
-                    model: reference.clone(),
-                    label: label.to_owned(),
-                    by,
-                });
-            }
-            return Ok(None);
-        }
-        match &listed.reasoning {
-            Some(known) if !known.iter().any(|known| known == label) => {
-                Err(ChooseError::Reasoning {
-                    model: reference.clone(),
-                    label: label.to_owned(),
-                    by,
-                    known: known.clone(),
-                    listed: Box::new(listed.reasoning_source.clone()),
-                })
-            }
-            _ => Ok(Some(label.to_owned())),
-        }
     }
 
     /// What the provider's models share, made on first use.
@@ -276,6 +245,16 @@ fn unlisted(reference: &ModelRef, provider: &Provider) -> ChoiceWarning {
         model: reference.clone(),
         near: meant(&near),
     }
+}
+
+/// That a model is not one of those that a person has listed for their server, if its name is
+/// nearly that of one.
+fn not_among(reference: &ModelRef, provider: &Provider) -> Option<ChoiceNote> {
+    let near = find::near(reference.alias(), &offered::references(provider));
+    (!near.is_empty()).then(|| ChoiceNote::NotAmong {
+        model: reference.clone(),
+        near: meant(&near),
+    })
 }
 
 #[cfg(test)]

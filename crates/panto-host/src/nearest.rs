@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
         .into_iter()
         .filter_map(|name| {
             let lower: Vec<char> = name.to_lowercase().chars().take(LONGEST).collect();
-            let distance = distance(&wanted, &lower);
+            let distance = edits(&wanted, &lower);
             let continues = wanted.len() >= 3
                 && lower.len() >= 3
                 && (lower.starts_with(&wanted) || wanted.starts_with(&lower));
@@ -39,11 +39,17 @@ pub(crate) fn meant<T: std::fmt::Display>(names: &[T]) -> String {
     }
 }
 
+/// Edits between two short texts: insert, delete, replace, swap of neighbours.
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let chars = |text: &str| text.chars().collect::<Vec<_>>();
+    edits(&chars(a), &chars(b))
+}
+
 /// Longer names are compared by their beginning: the table below is quadratic.
 const LONGEST: usize = 100;
 
 /// Edits between two names: optimal string alignment, Damerau's distance without overlaps.
-fn distance(a: &[char], b: &[char]) -> usize {
+fn edits(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
@@ -67,10 +73,7 @@ mod tests {
 
     #[test]
     fn edits_are_counted_and_a_swap_is_one() {
-        let count = |a: &str, b: &str| {
-            let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            distance(&chars(a), &chars(b))
-        };
+        let count = distance;
         assert_eq!(count("", "abc"), 3);
         assert_eq!(count("abc", ""), 3);
         assert_eq!(count("model", "model"), 0);

@@ -65,12 +65,13 @@ pub(crate) struct RunArgs {
 
     /// Ask this model: `provider:alias`, or a part of it that only one model has
     ///
-    /// Without it, and without `model` in a configuration file, the first provider that has a key
-    /// answers. `panto models` lists what there is.
+    /// Without it the model of the session that is gone on with answers, else `model` of a
+    /// configuration file, else the first provider that has a key. `panto models` lists what
+    /// there is.
     #[arg(long, value_name = "MODEL", help_heading = HEADING)]
     pub(crate) model: Option<String>,
 
-    /// Reach the model of `--model` at this URL
+    /// Reach the model of `--model`, or of the session, at this URL
     ///
     /// A model without a provider is then asked as servers on one's own machine are: over Chat
     /// Completions, without a key.

@@ -1,6 +1,6 @@
 //! Where this machine keeps the keys of providers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ struct Shared {
     store: Option<CredentialStore>,
     /// The user's configuration file, for hints.
     config_file: Option<PathBuf>,
+    /// What was said of sources that are broken: one serves many providers.
+    said: Mutex<BTreeSet<String>>,
     /// Those that a protocol was made with.
     in_use: Mutex<HashMap<Reached, Arc<KeySources>>>,
 }
@@ -42,6 +44,7 @@ impl Keys {
             // Without a home there is no file; the other sources stand without it.
             store: CredentialStore::new(&place.dirs).ok(),
             config_file: config.user_file.clone(),
+            said: Mutex::default(),
             in_use: Mutex::default(),
         }))
     }
@@ -88,12 +91,22 @@ impl Keys {
     }
 }
 
+impl Keys {
+    fn warn_once(&self, message: &str) {
+        if self.0.said.lock().insert(message.to_owned()) {
+            streams::warn(message);
+        }
+    }
+}
+
 impl KeyLookup for Keys {
     fn find(&self, provider: &Provider) -> Option<String> {
         match self.sources(provider).find() {
             Ok(source) => source.map(|source| source.to_string()),
-            // Chosen all the same: what is wrong with it is said before the request.
-            Err(error) => Some(error.from_source().to_owned()),
+            Err(error) => {
+                self.warn_once(&error.to_string());
+                None
+            }
         }
     }
 
@@ -114,6 +127,7 @@ mod tests {
         let keys = Keys(Arc::new(Shared {
             store: None,
             config_file: None,
+            said: Mutex::default(),
             in_use: Mutex::default(),
         }));
         let set = |text: &str| Some(Sourced::default_value(text.to_owned()));

@@ -20,9 +20,18 @@ pub(crate) fn start() -> Result<(), Failure> {
             .with_hint("for example PANTO_LOG=debug, or PANTO_LOG=pantograph=trace")
     })?;
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(without_frames(filter))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
     Ok(())
+}
+
+/// The filter without the HTTP/2 library, which logs frames as they come: a server may repeat a
+/// key in one.
+fn without_frames(filter: EnvFilter) -> EnvFilter {
+    match "h2=off".parse() {
+        Ok(off) => filter.add_directive(off),
+        Err(_) => filter,
+    }
 }

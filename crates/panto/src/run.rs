@@ -5,11 +5,15 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use panto_host::Config;
+use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
-use pantograph::session::{FileSystemJsonlStore, OpenSession, SessionStore};
-use pantograph::{Agent, AgentBuilder, AgentOptions, StopReason, Submission, TurnError};
+use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionStore};
+use pantograph::{
+    Agent, AgentBuilder, AgentOptions, Conversation, Origin, StopReason, Submission, TurnError,
+};
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::failure::{self, Exit, Failure, WayOn};
@@ -20,6 +24,9 @@ use crate::protocols;
 use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
+
+/// How often a model is asked that goes on to call tools that it does not have.
+const MAX_ROUNDS: u32 = 16;
 
 /// Answers the prompt, and says what the process ends with.
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
@@ -79,26 +86,6 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     let place = Place::find(common)?;
     let config = place.load_config(common)?;
     let keys = Keys::new(&place, &config);
-    let protocols = protocols::built_in(keys.credentials());
-    let models = Models::new(Arc::clone(&config), protocols).with_keys(keys.clone());
-    let chosen = models.choose(&ChoiceRequest {
-        model: args.model.as_deref(),
-        reasoning: args.reasoning.as_deref(),
-        base_url: args.base_url.as_deref(),
-    })?;
-    for note in &chosen.notes {
-        streams::note(note);
-    }
-    for warning in &chosen.warnings {
-        streams::warn(warning);
-    }
-    let mut builder = Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
-        auto_compact: *config.compaction.auto,
-        ..AgentOptions::default()
-    });
-    if let Some(file) = &args.system {
-        builder = builder.system_prompt(read_system_prompt(file)?);
-    }
     let stdin = io::stdin();
     let source = PromptSource {
         argument: args.print.clone().unwrap_or_default(),
@@ -106,17 +93,20 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     };
     wait_for(Workers::Few, async {
         let signals = Signals::listen()?;
-        let question = async {
+        let prepared = async {
+            let kept = open_session(&args, &place).await?;
+            let (builder, provider) = choose(&args, &config, &keys, kept.origin())?;
             // First: a person without a key need not write a prompt.
-            keys.prepare(&chosen.provider).await?;
-            to_ask(source.read().await?, &args)
+            keys.prepare(&provider).await?;
+            let ask = to_ask(source.read().await?, &args)?;
+            Ok((kept, builder, ask))
         };
-        let question = tokio::select! {
-            question = question => question.map(Some),
+        let prepared = tokio::select! {
+            prepared = prepared => prepared.map(Some),
             _ = signals.first() => Ok(None),
         };
-        let ended = match question {
-            Ok(Some(ask)) => match open_agent(builder, &args, &place).await {
+        let ended = match prepared {
+            Ok(Some((kept, builder, ask))) => match kept.agent(builder, &place).await {
                 Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
                 Err(failure) => Ended::early(failure),
             },
@@ -127,6 +117,40 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         // Inside the runtime: a signal must end a write that nobody reads.
         Ok(finish(&ended, output))
     })
+}
+
+/// Decides which model answers, and says what there is to say about it; gives an agent with it,
+/// and its provider. `origin` is of the last answer in the session that goes on.
+fn choose(
+    args: &RunArgs,
+    config: &Arc<Config>,
+    keys: &Keys,
+    origin: Option<&Origin>,
+) -> Result<(AgentBuilder, Provider), Failure> {
+    let protocols = protocols::built_in(keys.credentials());
+    let models = Models::new(Arc::clone(config), protocols).with_keys(keys.clone());
+    let chosen = models.choose(&ChoiceRequest {
+        model: args.model.as_deref(),
+        reasoning: args.reasoning.as_deref(),
+        base_url: args.base_url.as_deref(),
+        session: origin,
+    })?;
+    for note in &chosen.notes {
+        streams::note(note);
+    }
+    for warning in &chosen.warnings {
+        streams::warn(warning);
+    }
+    let mut builder = Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
+        auto_compact: *config.compaction.auto,
+        // There are no tools yet: a model that calls some all the same does not stop by itself.
+        max_rounds: Some(MAX_ROUNDS),
+        ..AgentOptions::default()
+    });
+    if let Some(file) = &args.system {
+        builder = builder.system_prompt(read_system_prompt(file)?);
+    }
+    Ok((builder, chosen.provider))
 }
 
 /// What is asked for, with the prompt that was given, if one was.
@@ -140,14 +164,53 @@ fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
     }
 }
 
-/// The agent, and where its conversation is kept, if anywhere.
-async fn open_agent(
-    builder: AgentBuilder,
-    args: &RunArgs,
-    place: &Place,
-) -> Result<(Agent, Option<FileSystemJsonlStore>), Failure> {
+/// Where a conversation is kept, before it is known who answers.
+enum Kept {
+    /// In no file.
+    Nowhere,
+    /// In a session that begins with it.
+    New(FileSystemJsonlStore),
+    /// In a session that is there already.
+    Open {
+        store: FileSystemJsonlStore,
+        session: Box<dyn Session>,
+        messages: Conversation,
+        /// Of its last answer.
+        origin: Option<Arc<Origin>>,
+    },
+}
+
+impl Kept {
+    fn origin(&self) -> Option<&Origin> {
+        match self {
+            Kept::Open { origin, .. } => origin.as_deref(),
+            Kept::Nowhere | Kept::New(_) => None,
+        }
+    }
+
+    /// The agent that goes on with it, and where it is kept, if anywhere.
+    async fn agent(
+        self,
+        builder: AgentBuilder,
+        place: &Place,
+    ) -> Result<(Agent, Option<FileSystemJsonlStore>), Failure> {
+        Ok(match self {
+            Kept::Nowhere => (builder.ephemeral(), None),
+            Kept::New(store) => (builder.create(&store, place.cwd()).await?, Some(store)),
+            Kept::Open {
+                store,
+                session,
+                messages,
+                ..
+            } => (builder.build(session, messages), Some(store)),
+        })
+    }
+}
+
+/// Finds and opens the session that the arguments name, if they name one.
+async fn open_session(args: &RunArgs, place: &Place) -> Result<Kept, Failure> {
     if args.no_session {
-        return Ok((builder.ephemeral(), None));
+        return Ok(Kept::Nowhere);
     }
     let store = place.store()?;
     let id = if let Some(wanted) = &args.resume {
@@ -163,11 +226,21 @@ async fn open_agent(
             .with_hint("leave --continue out to begin one, or name the directory with --cwd")
         })?
     } else {
-        return Ok((builder.create(&store, place.cwd()).await?, Some(store)));
+        return Ok(Kept::New(store));
     };
     let OpenSession { session, tree } = store.open(id).await?;
     warn_if_torn(&tree);
-    Ok((builder.build(session, tree.conversation()), Some(store)))
+    let branch = tree.branch();
+    let origin = branch
+        .iter()
+        .rev()
+        .find_map(|message| message.origin.clone());
+    Ok(Kept::Open {
+        store,
+        session,
+        messages: tree.conversation(),
+        origin,
+    })
 }
 
 /// What a session is to do.

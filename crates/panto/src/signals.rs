@@ -14,6 +14,10 @@ use crate::failure::{Exit, Failure};
 /// process and to its group, and a terminal that is lost may do so too.
 const AT_ONCE: Duration = Duration::from_millis(150);
 
+/// How long an interrupted process may take to end: a turn settles sooner, and what it still
+/// writes then, nobody reads.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 /// Listens for signals, for as long as its runtime lives.
 ///
 /// The system's own handling does not come back, so the runtime must live until nothing is left
@@ -116,6 +120,10 @@ async fn answer(
             // The session is safe: whatever was appended to it is on disk.
             _ => std::process::exit(i32::from(exit.code())),
         }
+        tokio::spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            std::process::exit(i32::from(exit.code()));
+        });
         shared.first.notify_waiters();
         if let Some(session) = &state.session {
             session.interrupt();

@@ -81,11 +81,6 @@ impl CredentialsError {
             problem: problem.into(),
         }
     }
-
-    /// The source, in words for people.
-    pub fn from_source(&self) -> &str {
-        &self.from
-    }
 }
 
 impl From<CredentialsError> for ProviderError {

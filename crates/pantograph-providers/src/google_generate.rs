@@ -16,8 +16,8 @@ use std::io;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::Stream;
-use pantograph::ProviderError;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
+use pantograph::{ErrorClass, ProviderError};
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ impl Protocol for GoogleGenerate {
 
     async fn open(&self, request: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
         let head = Head {
-            path: path(&request.model.wire_model),
+            path: path(&request.model.wire_model)?,
             query: Some(("alt", "sse")),
             headers: HeaderMap::new(),
             key: match self.flags.bearer {
@@ -99,10 +99,55 @@ impl Protocol for GoogleGenerate {
 }
 
 /// The path of a model, whose name may already say what it is, as in `tunedModels/mine`.
-fn path(model: &str) -> String {
+///
+/// # Errors
+///
+/// The name would lead elsewhere, where the key must not go.
+fn path(model: &str) -> Result<String, ProviderError> {
+    let is_part = |part: &str| {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.:@".contains(c);
+        !part.is_empty() && part.chars().all(is_plain) && !part.chars().all(|c| c == '.')
+    };
+    if !model.split('/').all(is_part) {
+        return Err(ProviderError::new(
+            ErrorClass::InvalidRequest,
+            format!("`{model}` is not the name of a model"),
+        ));
+    }
     let collection = match model.contains('/') {
         true => "",
         false => "models/",
     };
-    format!("/v1beta/{collection}{model}:streamGenerateContent")
+    Ok(format!("/v1beta/{collection}{model}:streamGenerateContent"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_models_name_leads_nowhere_else() {
+        for (model, expected) in [
+            ("gemini-x", "/v1beta/models/gemini-x:streamGenerateContent"),
+            (
+                "tunedModels/a",
+                "/v1beta/tunedModels/a:streamGenerateContent",
+            ),
+        ] {
+            assert_eq!(path(model).unwrap(), expected);
+        }
+        for model in [
+            "",
+            "../x",
+            "a/../../x",
+            "a//b",
+            "a?b",
+            "a#b",
+            "a%2e",
+            "a b",
+            "/a",
+        ] {
+            assert_eq!(path(model).unwrap_err().class, ErrorClass::InvalidRequest);
+        }
+    }
 }

@@ -16,6 +16,9 @@ use crate::tool::ToolSet;
 /// Bytes a token. English prose has about four, code and JSON about three.
 const BYTES_PER_TOKEN: u64 = 3;
 
+/// No tokenizer makes fewer tokens than this share of an estimate, which is 18 bytes a token.
+const LEAST_SHARE: u64 = 6;
+
 /// What a provider adds to each message and each tool.
 const OVERHEAD: u64 = 8;
 
@@ -51,9 +54,12 @@ pub fn context_tokens(
     let messages = conversation.messages();
     let current = &messages[uncompacted_from(messages)..];
     let mut later = 0;
-    for message in current.iter().rev() {
+    for (at, message) in current.iter().enumerate().rev() {
         if let Some(counted) = counted_tokens(message) {
-            return counted.saturating_add(later);
+            // Servers exist that count nothing, or the last message alone.
+            let written = current[..=at].iter().map(|message| message_tokens(message));
+            let least = written.sum::<u64>() / LEAST_SHARE;
+            return counted.max(least).saturating_add(later);
         }
         later += message_tokens(message);
     }

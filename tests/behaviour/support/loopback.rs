@@ -52,6 +52,11 @@ impl Loopback {
         Asked(seen[0].clone())
     }
 
+    /// All requests that came, in order.
+    pub(crate) fn all_asked(&self) -> Vec<Asked> {
+        self.seen().into_iter().map(Asked).collect()
+    }
+
     /// A machine whose model answers from here over `openai-chat`, without repetitions.
     pub(crate) fn machine(&self) -> Machine {
         let machine = Machine::without_config();

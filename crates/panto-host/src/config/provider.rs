@@ -113,18 +113,14 @@ impl Provider {
     }
 
     /// Whether it is not worth asking without a key: a source of one is configured, or it is known
-    /// to want one where it is at home; a place of the person's own need not. Not if the
-    /// configuration sends one as a header.
+    /// to want one, wherever it is reached. Not if the configuration sends one as a header.
     pub fn takes_key(&self) -> bool {
         const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
         let is_key_header =
             |name: &String| KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str());
         let has_source = self.api_key_command.is_some() || self.api_key_env.is_some();
-        let is_at_home = |known: &CatalogProvider| {
-            let set = self.base_url.as_deref();
-            set.is_none_or(|url| url == known.base_url) && !known.key_variables.is_empty()
-        };
-        (has_source || self.catalog().is_some_and(is_at_home))
+        let wants_one = |known: &CatalogProvider| !known.key_variables.is_empty();
+        (has_source || self.catalog().is_some_and(wants_one))
             && !self.headers.0.keys().any(is_key_header)
     }
 

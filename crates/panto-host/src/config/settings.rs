@@ -181,14 +181,16 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Tokens,
         default: "the catalog's, else unknown",
         example: "16384",
-        doc: "Tokens that an answer may have.",
+        doc: "Tokens that an answer may have, and that a request asks for. Without it no more than \
+              32000 are asked for.",
     },
     Setting {
         key: "providers.*.models.*.reasoning",
         kind: Kind::SomeOf(REASONING),
         default: "the catalog's, else any label is passed on",
         example: r#"["off", "low", "high"]"#,
-        doc: "The labels that the model knows; others are refused.",
+        doc: "The labels that the model knows. `--reasoning` with another is refused; `reasoning` \
+              becomes the nearest.",
     },
     Setting {
         key: "providers.*.models.*.reasoning_control",

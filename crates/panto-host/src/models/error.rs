@@ -44,6 +44,22 @@ pub enum ChooseError {
         /// What was probably meant.
         near: Vec<String>,
     },
+    /// The text has a colon, and nothing on one side of it.
+    #[error(
+        "`{}` (from {by}) names no {lacks}; write it as `provider:alias`{}",
+        shown(.text),
+        such_as(.near)
+    )]
+    Half {
+        /// What was written.
+        text: String,
+        /// Where.
+        by: ChosenBy,
+        /// What is missing: `model` or `provider`.
+        lacks: &'static str,
+        /// What it may be.
+        near: Vec<String>,
+    },
     /// The text may mean one of several models.
     #[error(
         "`{}` (from {by}) may be any of {}; write more of the name{}",
@@ -192,6 +208,21 @@ pub enum ChoiceWarning {
         /// Where it goes.
         place: BaseUrl,
     },
+    /// The configuration's label is not one that the model knows.
+    #[error(
+        "the model `{model}` does not know the reasoning label `{label}` (from {by}); \
+         it gets `{taken}`, the nearest that it knows"
+    )]
+    NearestReasoning {
+        /// The model.
+        model: ModelRef,
+        /// The label.
+        label: String,
+        /// Where it was named.
+        by: ChosenBy,
+        /// What the model gets.
+        taken: String,
+    },
     /// The model cannot be told how much to think.
     #[error("the model `{model}` takes no reasoning label; `{label}` (from {by}) is left out")]
     NoReasoning {
@@ -220,6 +251,45 @@ pub enum ChoiceNote {
         key_source: String,
         /// The file of the user's layer.
         user_file: Option<PathBuf>,
+    },
+    /// The project chose what the person pays for.
+    #[error("using {model} (`model` of the project, {set_at}; choose another with `--model`)")]
+    ByProject {
+        /// The model.
+        model: ModelRef,
+        /// Where it is set.
+        set_at: Source,
+    },
+    /// The model of the session cannot be asked; another answers.
+    #[error(
+        "the session's model `{}` cannot be asked ({why}); going on with {model}",
+        shown(.session)
+    )]
+    InsteadOfSession {
+        /// The session's model.
+        session: String,
+        /// Why it cannot be asked.
+        why: String,
+        /// What answers.
+        model: ModelRef,
+    },
+    /// The model of the session is reached at another place than before.
+    #[error("{model} was asked at `{}` in this session, and now is at `{to}`", shown(.from))]
+    Moved {
+        /// The model.
+        model: ModelRef,
+        /// Where it was.
+        from: String,
+        /// Where it is.
+        to: String,
+    },
+    /// The person has listed other models of the server, of nearly this name.
+    #[error("the configuration does not list the model `{model}`{near}")]
+    NotAmong {
+        /// The model.
+        model: ModelRef,
+        /// What was probably meant: a clause.
+        near: String,
     },
     /// A part of a name was enough.
     #[error("`{}` is {model}", shown(.text))]

@@ -9,11 +9,11 @@
 //!
 //! Words are runs of letters and digits. A dated snapshot of a model that fits too does not count.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
 
 use pantograph::ModelRef;
 
-use crate::nearest::nearest;
+use crate::nearest::distance;
 
 /// The models of `candidates` that `text` may mean: none, the one, or those between which it
 /// does not decide.
@@ -35,33 +35,86 @@ pub(super) fn find(text: &str, candidates: &[ModelRef]) -> Vec<ModelRef> {
     Vec::new()
 }
 
-/// The models whose names, or whose names' ends, are nearly `text`; best first, a few.
+/// The models that have words which are nearly those of `text`, written apart or in one, best
+/// first, a few: `sonet`, `gpt6` and `opuss 5` are near, `son` may go on as `sonnet`.
 pub(super) fn near(text: &str, candidates: &[ModelRef]) -> Vec<ModelRef> {
-    let ends: Vec<(&str, &ModelRef)> = candidates
+    const MOST: usize = 3;
+    let text: String = text.to_lowercase().chars().take(LONGEST).collect();
+    let written = words(&text);
+    let mut near: Vec<_> = candidates
         .iter()
-        .flat_map(|one| ends(one.alias()).map(move |end| (end, one)))
+        .enumerate()
+        .filter_map(|(at, one)| Some((closeness(&written, one)?, at, one)))
         .collect();
-    let mut near: Vec<ModelRef> = Vec::new();
-    for end in nearest(text, ends.iter().map(|(end, _)| *end)) {
-        let of_end = ends.iter().filter(|(other, _)| *other == end);
-        near.extend(of_end.map(|(_, one)| ModelRef::clone(one)));
-    }
-    let mut seen = HashSet::new();
-    near.retain(|one| seen.insert(one.clone()));
-    near.truncate(3);
-    near
+    let Some(best) = near.iter().map(|(closeness, ..)| closeness.edits).min() else {
+        return Vec::new();
+    };
+    near.retain(|(closeness, ..)| closeness.edits == best);
+    // Of equal ones those of the first provider, and of these the later names first, which
+    // usually are the newer models.
+    let first_of = |one: &ModelRef| {
+        let is_its = |other: &ModelRef| other.provider() == one.provider();
+        candidates.iter().position(is_its)
+    };
+    near.sort_by_cached_key(|(closeness, at, one)| (*closeness, first_of(one), Reverse(*at)));
+    near.truncate(MOST);
+    near.into_iter().map(|(.., one)| one.clone()).collect()
 }
 
-/// A name, and what is left of it without its first words.
-fn ends(alias: &str) -> impl Iterator<Item = &str> {
-    let starts = alias
-        .char_indices()
-        .filter(|(_, c)| !c.is_alphanumeric())
-        .map(|(at, c)| at + c.len_utf8());
-    std::iter::once(0)
-        .chain(starts)
-        .filter_map(|start| alias.get(start..))
-        .filter(|end| end.len() >= 3)
+/// Names are compared by their beginning.
+const LONGEST: usize = 100;
+
+/// How near a name is, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Closeness {
+    edits: usize,
+    /// Words are left behind those that are near.
+    goes_on: bool,
+}
+
+fn closeness(written: &[String], model: &ModelRef) -> Option<Closeness> {
+    let alias: String = model.alias().chars().take(LONGEST).collect();
+    let alias = words(&alias);
+    let whole = written.concat();
+    let in_one = (0..alias.len())
+        .flat_map(|start| (start + 1..=alias.len()).map(move |end| (start, end)))
+        .filter_map(|(start, end)| {
+            let edits = edits(&whole, &alias.get(start..end)?.concat())?;
+            let goes_on = end < alias.len();
+            Some(Closeness { edits, goes_on })
+        })
+        .min();
+    let provider = words(model.provider());
+    let apart = || {
+        let edits_of = |word: &String| {
+            let all = provider.iter().chain(&alias);
+            all.filter_map(|other| edits(word, other)).min()
+        };
+        let edits: Option<usize> = written.iter().map(edits_of).sum();
+        edits
+            .filter(|_| !written.is_empty())
+            .map(|edits| Closeness {
+                edits,
+                goes_on: true,
+            })
+    };
+    in_one.or_else(apart)
+}
+
+/// The edits between two words that are near; short ones must be the same.
+fn edits(wanted: &str, word: &str) -> Option<usize> {
+    const SHORT: usize = 3;
+    let (length, other) = (wanted.chars().count(), word.chars().count());
+    if length < SHORT || other < SHORT {
+        return (wanted == word && !wanted.is_empty()).then_some(0);
+    }
+    // A word that goes on is as near as one with a mistake.
+    let goes_on = word.starts_with(wanted).then_some(1);
+    // Telling lengths apart first spares most of the work.
+    let allowed = (length / 3).clamp(1, 4);
+    let edits = (length.abs_diff(other) <= allowed).then(|| distance(wanted, word));
+    let edits = edits.filter(|edits| *edits <= allowed);
+    edits.into_iter().chain(goes_on).min()
 }
 
 /// The same without those that are another one with a date behind it.
@@ -142,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_may_be_near_the_end_of_one() {
+    fn near_names_have_nearly_these_words() {
         let models = MODELS.iter().map(|text| ModelRef::parse(text).unwrap());
         let models: Vec<_> = models.collect();
         let near = |text| {
@@ -150,14 +203,35 @@ mod tests {
             let near: Vec<_> = near.iter().map(ToString::to_string).collect();
             format!("{text}: {}", near.join(" "))
         };
-        let texts = ["sonet-5", "claude-opsu-5", "codestra", "gema", "x", ""];
+        let texts = [
+            "sonet-5",
+            "sonet",
+            "son",
+            "opuss",
+            "claude-opsu-5",
+            "codestra",
+            "gema",
+            "sonnet5",
+            "anthropic opuss",
+            "5",
+            "x",
+            "",
+            "zzzz",
+        ];
         insta::assert_snapshot!(texts.map(near).join("\n"), @"
-        sonet-5: anthropic:claude-sonnet-5
+        sonet-5: anthropic:claude-sonnet-5 anthropic:claude-sonnet-5-5 openrouter:anthropic/claude-sonnet-5.5
+        sonet: anthropic:claude-sonnet-5-5 anthropic:claude-sonnet-5 openrouter:anthropic/claude-sonnet-5.5
+        son: anthropic:claude-sonnet-5-5 anthropic:claude-sonnet-5 openrouter:anthropic/claude-sonnet-5.5
+        opuss: anthropic:claude-opus-5
         claude-opsu-5: anthropic:claude-opus-5
-        codestra: mistral:codestral-2508 mistral:codestral-2509
-        gema: 
+        codestra: mistral:codestral-2509 mistral:codestral-2508
+        gema: openrouter:google/gemma-4:free
+        sonnet5: anthropic:claude-sonnet-5 anthropic:claude-sonnet-5-5 openrouter:anthropic/claude-sonnet-5.5
+        anthropic opuss: anthropic:claude-opus-5
+        5: anthropic:claude-sonnet-5-5 anthropic:claude-sonnet-5 anthropic:claude-opus-5
         x: 
-        :
+        : 
+        zzzz:
         ");
     }
 

@@ -3,7 +3,9 @@
 use pantograph::{Attachments, ForcedTool, Model, ModelRef, Price, ReasoningControl};
 use pantograph_providers::catalog::{self, CatalogModel};
 
+use super::find;
 use super::keys::{KeyLookup, KeyState};
+use super::{DEFAULT_MAX_OUTPUT, UNLISTED_CONTEXT_WINDOW};
 use crate::config::{Config, ModelSettings, Provider, Source, Sourced};
 
 /// The protocol of a provider that says only where it is reached.
@@ -49,6 +51,8 @@ pub struct OfferedModel {
     pub attachments: Attachments,
     /// Whether it can be made to call a tool.
     pub forced_tool: ForcedTool,
+    /// Tokens that a request asks for at most.
+    asked_output: Option<u64>,
     /// Where the labels are listed.
     pub(super) reasoning_source: Source,
 }
@@ -65,6 +69,8 @@ impl OfferedModel {
         };
         let labels = set.and_then(|set| set.reasoning.as_ref());
         let known_control = known.map(|known| known.reasoning_control);
+        let set_output = set.and_then(|set| set.max_output.as_deref().copied());
+        let known_output = known.map(|known| known.max_output);
         Self {
             name: known.map(|known| known.name),
             released: known.map(|known| known.released),
@@ -72,9 +78,8 @@ impl OfferedModel {
             context_window: set
                 .and_then(|set| set.context_window.as_deref().copied())
                 .or(known.map(|known| known.context_window)),
-            max_output: set
-                .and_then(|set| set.max_output.as_deref().copied())
-                .or(known.map(|known| known.max_output)),
+            max_output: set_output.or(known_output),
+            asked_output: set_output.or(known_output.map(|most| most.min(DEFAULT_MAX_OUTPUT))),
             price: price(
                 set.and_then(|set| set.price),
                 known.and_then(|known| known.price),
@@ -117,7 +122,7 @@ impl OfferedModel {
         Model {
             wire_model: self.wire_model.clone(),
             context_window: self.context_window,
-            max_output: self.max_output,
+            max_output: self.asked_output,
             price: self.price,
             reasoning_control: self.reasoning_control,
             attachments: self.attachments,
@@ -181,6 +186,29 @@ pub(super) fn with_default_protocol(mut provider: Provider) -> Provider {
     provider
 }
 
+/// Whether a provider is a server of the person's own, of which the catalog knows no model: what
+/// it has is theirs to know.
+pub(super) fn is_own(provider: &Provider) -> bool {
+    let known = provider.catalog();
+    known.is_none_or(|known| known.default_model.is_none())
+}
+
+/// A model that is not listed, of a server of the person's own.
+pub(super) fn own_model(reference: ModelRef) -> OfferedModel {
+    OfferedModel {
+        context_window: Some(UNLISTED_CONTEXT_WINDOW),
+        ..OfferedModel::new(reference, None, None)
+    }
+}
+
+/// The model that the configuration names, if it is an unlisted one of a server of one's own.
+fn named_own(config: &Config, provider: &Provider) -> Option<OfferedModel> {
+    let reference = ModelRef::parse(config.model.as_deref()?).ok()?;
+    let is_it = reference.provider() == provider.name && is_own(provider);
+    let found = is_it.then(|| find::find(reference.alias(), &references(provider)))?;
+    found.is_empty().then(|| own_model(reference))
+}
+
 /// The listed model of that alias.
 pub(super) fn model(provider: &Provider, reference: &ModelRef) -> Option<OfferedModel> {
     let set = provider.models.get(reference.alias());
@@ -220,6 +248,7 @@ pub(super) fn all(config: &Config, keys: &dyn KeyLookup) -> Vec<OfferedProvider>
                 models: references
                     .iter()
                     .filter_map(|reference| model(&provider, reference))
+                    .chain(named_own(config, &provider))
                     .collect(),
                 name: provider.name,
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pantograph::protocol::{Protocol, ProtocolStream, Request};
-use pantograph::{Attachments, ForcedTool, ProviderError};
+use pantograph::{Attachments, ForcedTool, ProviderError, ReasoningControl};
 use pantograph_providers::catalog;
 
 use super::*;
@@ -102,7 +102,7 @@ fn ask<'a>(model: &'a str, reasoning: &'a str) -> ChoiceRequest<'a> {
     ChoiceRequest {
         model: set(model),
         reasoning: set(reasoning),
-        base_url: None,
+        ..ChoiceRequest::default()
     }
 }
 
@@ -171,24 +171,231 @@ fn the_command_line_wins_over_the_configuration() {
 #[test]
 fn an_unlisted_model_is_taken_with_conservative_limits_and_one_warning() {
     let models = models("");
-    let chosen = models.1.choose(&ask("local:bug", "max")).unwrap();
-    assert_eq!(chosen.model.wire_model, "bug");
+    let chosen = models.1.choose(&ask("openai:gpt6", "max")).unwrap();
+    assert_eq!(chosen.model.wire_model, "gpt6");
     assert_eq!(chosen.model.context_window, Some(UNLISTED_CONTEXT_WINDOW));
     assert_eq!(chosen.model.max_output, Some(UNLISTED_MAX_OUTPUT));
+    insta::assert_snapshot!(told(&models, "openai:gpt6", "max"), @"
+    openai:gpt6 max
+    neither the catalog nor a configuration lists the model `openai:gpt6`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.openai.models.gpt6]`; did you mean `openai:gpt-6.1-terra`, `openai:gpt-6.1-sol` or `openai:gpt-6-sol`?
+    ");
+    insta::assert_snapshot!(told(&models, "openai:hf/x:7b", ""), @r#"
+    openai:hf/x:7b -
+    neither the catalog nor a configuration lists the model `openai:hf/x:7b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.openai.models."hf/x:7b"]`
+    "#);
+}
+
+#[test]
+fn of_a_server_of_ones_own_any_model_is_taken_without_an_output_limit() {
+    let models = models("");
+    for model in ["local:new", "ollama:qwen3:8b", "llama-cpp:x"] {
+        let chosen = models.1.choose(&ask(model, "")).unwrap();
+        assert_eq!(chosen.model.context_window, Some(UNLISTED_CONTEXT_WINDOW));
+        assert_eq!(chosen.model.max_output, None);
+        assert_eq!(
+            (&chosen.notes[..], &chosen.warnings[..]),
+            (&[][..], &[][..])
+        );
+    }
+    // Whoever has made a list may have mistyped a name of it.
     insta::assert_snapshot!(told(&models, "local:bug", "max"), @"
     local:bug max
-    neither the catalog nor a configuration lists the model `local:bug`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models.bug]`; did you mean `local:bag` or `local:big`?
+    the configuration does not list the model `local:bug`; did you mean `local:big` or `local:bag`?
     ");
-    insta::assert_snapshot!(told(&models, "locale:hf/x:7b", ""), @r#"
-    locale:hf/x:7b -
-    neither the catalog nor a configuration lists the model `locale:hf/x:7b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.locale.models."hf/x:7b"]`
-    "#);
+}
+
+#[test]
+fn a_request_asks_for_less_than_the_longest_answer() {
+    let models =
+        with_file("[providers.openai.models.mine]\nid = \"gpt-6.1-sol\"\nmax_output = 100000");
+    let asked = |model| models.1.choose(&ask(model, "")).unwrap().model.max_output;
+    let known = catalog::provider("openai").unwrap();
+    let (most, less) = ("gpt-6.1-sol", known.models().iter());
+    assert!(known.model(most).unwrap().max_output > DEFAULT_MAX_OUTPUT);
+    assert_eq!(asked("openai:gpt-6.1-sol"), Some(DEFAULT_MAX_OUTPUT));
+    assert_eq!(asked("openai:mine"), Some(100_000));
+    let small = less.filter(|model| model.max_output < DEFAULT_MAX_OUTPUT);
+    for model in small {
+        let name = format!("openai:{}", model.id);
+        let chosen = models.1.choose(&ask(&name, "")).unwrap();
+        assert_eq!(chosen.model.max_output, Some(model.max_output));
+    }
+    // What is listed is what the model can do.
+    let offered = models.1.offered();
+    let openai = offered.iter().find(|provider| provider.name == "openai");
+    let listed = &openai.unwrap().models;
+    let sol = listed.iter().find(|model| model.reference.alias() == most);
+    assert_eq!(
+        sol.unwrap().max_output,
+        Some(known.model(most).unwrap().max_output)
+    );
+}
+
+/// As an answer in a session says it.
+fn origin(reference: &str, model: &str, base_url: Option<&str>) -> Origin {
+    Origin {
+        style: "openai-chat".to_owned(),
+        base_url: base_url.map(str::to_owned),
+        model: model.to_owned(),
+        reference: reference.to_owned(),
+        reasoning: Some("high".to_owned()),
+    }
+}
+
+#[test]
+fn a_session_goes_on_with_its_model() {
+    let models = with_keys(
+        "model = \"mistral:mistral-medium-latest\"\nproviders.own.base_url = \"http://own/v1\"",
+        &["anthropic", "mistral"],
+    );
+    let on = |origin: &Origin, request: ChoiceRequest<'_>| {
+        let request = ChoiceRequest {
+            session: Some(origin),
+            ..request
+        };
+        let place = models.1.choose(&request).ok();
+        let place = place.and_then(|chosen| chosen.model.base_url);
+        format!(
+            "{} at {}",
+            told_of(&models, &request),
+            place.unwrap_or_default()
+        )
+    };
+    let plain = ChoiceRequest::default;
+    let home = "https://api.anthropic.com";
+    let opus = origin("anthropic:claude-opus-5", "claude-opus-5", Some(home));
+    insta::assert_snapshot!(on(&opus, plain()), @"anthropic:claude-opus-5 - at https://api.anthropic.com");
+    insta::assert_snapshot!(on(&opus, ask("mistral:mistral-medium-latest", "")), @"mistral:mistral-medium-latest - at https://api.mistral.ai/v1");
+    let at = ChoiceRequest {
+        base_url: Some("http://there"),
+        ..plain()
+    };
+    insta::assert_snapshot!(on(&opus, at), @"
+    anthropic:claude-opus-5 -
+    the key of `anthropic` (from variable ANTHROPIC_API_KEY) goes to `http://there/`, as `--base-url` says; if a server there calls a model `anthropic:claude-opus-5`, ask for it without a key: `--model local:anthropic:claude-opus-5` at http://there
+    ");
+    // After `--base-url` the place is that of the session, unless the configuration has one.
+    let local = origin("local:qwen3:8b", "qwen3:8b", Some("http://127.0.0.1:9/v1"));
+    insta::assert_snapshot!(on(&local, plain()), @"local:qwen3:8b - at http://127.0.0.1:9/v1");
+    insta::assert_snapshot!(on(&local, at), @"local:qwen3:8b - at http://there");
+    let own = origin("own:m", "m", Some("http://127.0.0.1:9/v1"));
+    insta::assert_snapshot!(on(&own, plain()), @"
+    own:m -
+    own:m was asked at `http://127.0.0.1:9/v1` in this session, and now is at `http://own/v1` at http://own/v1
+    ");
+    // What cannot be asked is passed over.
+    let passed_over = [
+        origin("openai:gpt-6.1-sol", "gpt-6.1-sol", None),
+        origin("gone:m", "m", None),
+        origin("own:alias", "m", None),
+        origin("\u{1b}[2J", "m", None),
+    ];
+    let passed_over = passed_over.map(|origin| on(&origin, plain()));
+    insta::assert_snapshot!(passed_over.join("\n"), @"
+    mistral:mistral-medium-latest -
+    the session's model `openai:gpt-6.1-sol` cannot be asked (there is no key for `openai`); going on with mistral:mistral-medium-latest at https://api.mistral.ai/v1
+    mistral:mistral-medium-latest -
+    the session's model `gone:m` cannot be asked (there is no provider `gone` any more); going on with mistral:mistral-medium-latest at https://api.mistral.ai/v1
+    mistral:mistral-medium-latest -
+    the session's model `own:alias` cannot be asked (nothing lists it any more); going on with mistral:mistral-medium-latest at https://api.mistral.ai/v1
+    mistral:mistral-medium-latest -
+    the session's model `�[2J` cannot be asked (its name is no model reference); going on with mistral:mistral-medium-latest at https://api.mistral.ai/v1
+    ");
+}
+
+#[test]
+fn a_model_that_the_project_chose_is_named() {
+    let base = tempfile::tempdir().unwrap();
+    let directory = base.path().join("project/.panto");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(
+        directory.join("config.toml"),
+        "model = \"openai:gpt-6.1-sol\"",
+    )
+    .unwrap();
+    let models = loaded(base.path(), None);
+    let models = (base, models);
+    insta::assert_snapshot!(told(&models, "", ""), @"
+    openai:gpt-6.1-sol -
+    using openai:gpt-6.1-sol (`model` of the project, /project/.panto/config.toml:1:1; choose another with `--model`)
+    ");
+    insta::assert_snapshot!(told(&models, "openai:gpt-6.1-sol", ""), @"openai:gpt-6.1-sol -");
+}
+
+#[test]
+fn half_a_name_gets_the_other_half() {
+    let models = models("");
+    let texts = [
+        "anthropic:",
+        "local:",
+        "ollama:",
+        "antropic:",
+        ":",
+        ":x",
+        ":sonnet-5",
+        "\u{1b}[2J:",
+    ];
+    insta::assert_snapshot!(texts.map(|text| told(&models, text, "")).join("\n"), @"
+    `anthropic:` (from `--model`) names no model; write it as `provider:alias`, such as `anthropic:claude-sonnet-5-5`
+    `local:` (from `--model`) names no model; write it as `provider:alias`, such as `local:bag`, `local:big`
+    `ollama:` (from `--model`) names no model; write it as `provider:alias`
+    unknown provider `antropic` (from `--model`); there are `anthropic`, `openai`, `google`, `openrouter`, `deepseek`, `mistral`, `groq`, `xai`, `moonshot`, `zai`, `ollama`, `llama-cpp`, `vllm`, `lm-studio`; configured: `local`, `locale`, `mute`, `odd`, `picky` (read `/config.toml`); did you mean `anthropic`?
+    `:` (from `--model`) names no provider; write it as `provider:alias`
+    `:x` (from `--model`) names no provider; write it as `provider:alias`, such as `openrouter:x-ai/grok-build-0.1`, `openrouter:x-ai/grok-4.7`, `openrouter:x-ai/grok-4.6`
+    `:sonnet-5` (from `--model`) names no provider; write it as `provider:alias`, such as `anthropic:claude-sonnet-5`, `openrouter:anthropic/claude-sonnet-5`, `anthropic:claude-sonnet-5-5`
+    `�[2J:` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`
+    ");
+}
+
+#[test]
+fn a_mistyped_name_gets_the_nearest() {
+    let models = models("");
+    let texts = [
+        "sonet",
+        "gemni",
+        "opuss",
+        "gpt6",
+        "openai:gpt6",
+        "anthropic:opuss",
+    ];
+    insta::assert_snapshot!(texts.map(|text| told(&models, text, "")).join("\n"), @"
+    `sonet` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `anthropic:claude-sonnet-5-5`, `anthropic:claude-sonnet-5`, `anthropic:claude-sonnet-4-6`
+    `gemni` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `google:gemini-pro-latest`, `google:gemini-flash-lite-latest`, `google:gemini-flash-latest`
+    `opuss` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `anthropic:claude-opus-5`, `openrouter:anthropic/claude-opus-5`, `anthropic:claude-opus-5-5`
+    `gpt6` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `openai:gpt-6.1-terra`, `openai:gpt-6.1-sol`, `openai:gpt-6-sol`
+    openai:gpt6 -
+    neither the catalog nor a configuration lists the model `openai:gpt6`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.openai.models.gpt6]`; did you mean `openai:gpt-6.1-terra`, `openai:gpt-6.1-sol` or `openai:gpt-6-sol`?
+    anthropic:opuss -
+    neither the catalog nor a configuration lists the model `anthropic:opuss`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.anthropic.models.opuss]`; did you mean `anthropic:claude-opus-5`, `anthropic:claude-opus-5-5` or `anthropic:claude-opus-4-8`?
+    ");
+}
+
+#[test]
+fn googles_own_spelling_is_understood() {
+    let models = with_keys("", &["google"]);
+    let texts = [
+        "google:models/gemini-3.8-flash",
+        "models/gemini-3.8-flash",
+        "google:models/gemini-99",
+    ];
+    insta::assert_snapshot!(texts.map(|text| told(&models, text, "")).join("\n"), @"
+    google:gemini-3.8-flash -
+    `google:models/gemini-3.8-flash` is google:gemini-3.8-flash
+    google:gemini-3.8-flash -
+    `models/gemini-3.8-flash` is google:gemini-3.8-flash
+    google:gemini-99 -
+    `google:models/gemini-99` is google:gemini-99
+    neither the catalog nor a configuration lists the model `google:gemini-99`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.google.models.gemini-99]`; did you mean `google:gemini-pro-latest`, `google:gemini-flash-lite-latest` or `google:gemini-flash-latest`?
+    ");
 }
 
 #[test]
 fn a_model_takes_the_labels_of_its_list_or_any() {
     let from_file = models("reasoning = \"medium\"");
-    insta::assert_snapshot!(told(&from_file, "local:big", ""), @"model `local:big` does not take the reasoning label `medium` (from /config.toml:1:1); it takes `off`, `low`, `high` (/config.toml:15:1); choose with `--reasoning`");
+    insta::assert_snapshot!(told(&from_file, "local:big", ""), @"
+    local:big low
+    the model `local:big` does not know the reasoning label `medium` (from /config.toml:1:1); it gets `low`, the nearest that it knows
+    ");
     assert_eq!(told(&from_file, "local:bag", ""), "local:bag medium");
     let models = models("");
     insta::assert_snapshot!(told(&models, "local:big", "max"), @"model `local:big` does not take the reasoning label `max` (from `--reasoning`); it takes `off`, `low`, `high` (/config.toml:15:1); choose with `--reasoning`");
@@ -353,7 +560,7 @@ fn a_part_of_a_name_is_enough_if_it_is_of_one_model() {
     insta::assert_snapshot!(told(&models, "opus", ""), @"`opus` (from `--model`) may be any of `anthropic:claude-opus-4-5`, `anthropic:claude-opus-4-6`, `anthropic:claude-opus-4-7`, `anthropic:claude-opus-4-8`, `anthropic:claude-opus-5`, `anthropic:claude-opus-5-5`; write more of the name");
     insta::assert_snapshot!(told(&models, "anthropic:sonet-5", ""), @"
     anthropic:sonet-5 -
-    neither the catalog nor a configuration lists the model `anthropic:sonet-5`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.anthropic.models.sonet-5]`; did you mean `anthropic:claude-sonnet-5`?
+    neither the catalog nor a configuration lists the model `anthropic:sonet-5`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.anthropic.models.sonet-5]`; did you mean `anthropic:claude-sonnet-5` or `anthropic:claude-sonnet-5-5`?
     ");
     insta::assert_snapshot!(told(&models, "grok-4.7", ""), @"`grok-4.7` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `xai:grok-4.7`");
     insta::assert_snapshot!(told(&models, "openrouter:google/gemma-4-31b-it:free", ""), @"openrouter:google/gemma-4-31b-it:free -");
@@ -396,11 +603,10 @@ fn a_place_on_the_command_line() {
     };
     let url = "http://127.0.0.1:8080/v1";
     let nothing = with_file("");
-    insta::assert_snapshot!(at(&nothing, "qwen3:8b", url), @r#"
+    insta::assert_snapshot!(at(&nothing, "qwen3:8b", url), @"
     local:qwen3:8b -
-    neither the catalog nor a configuration lists the model `local:qwen3:8b`; taken with a context window of 32768 tokens and answers of at most 4096; to set its limits, add `[providers.local.models."qwen3:8b"]`
     openai-chat http://127.0.0.1:8080/v1 false
-    "#);
+    ");
     assert_eq!(
         at(&nothing, "local:qwen3:8b", url),
         at(&nothing, "qwen3:8b", url)
@@ -408,10 +614,10 @@ fn a_place_on_the_command_line() {
     insta::assert_snapshot!(at(&nothing, "anthropic:opus-5", url), @"
     anthropic:claude-opus-5 -
     `anthropic:opus-5` is anthropic:claude-opus-5
-    anthropic-messages http://127.0.0.1:8080/v1 false
+    anthropic-messages http://127.0.0.1:8080/v1 true
     ");
     insta::assert_snapshot!(at(&nothing, "", url), @"`--base-url` says where a model is reached, and needs `--model NAME` to say which");
-    insta::assert_snapshot!(at(&nothing, "a b", url), @"`a b` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`, such as `openrouter:qwen/qwen3.5-35b-a3b`, `openrouter:qwen/qwen3.6-35b-a3b`");
+    insta::assert_snapshot!(at(&nothing, "a b", url), @"`a b` (from `--model`) is not a model of a provider that is configured or has a key; write it as `provider:alias`");
     for url in ["nonsense", "ftp://host/v1", "http://", "http://me:key@host"] {
         assert!(at(&nothing, "x", url).starts_with("`--base-url` cannot be used: "));
     }
@@ -443,7 +649,10 @@ context_window = 1000
 [providers.groq]
 headers = { Authorization = "Bearer x" }
 [providers.deepseek.models.mine]
+[providers.xai]
+base_url = "http://gateway/v1"
 "#;
+    let text = &format!("model = \"local:mine:7b\"\n{text}");
     let (_base, models) = with_keys(text, &["mistral"]);
     let offered = models.offered();
     let names: Vec<_> = offered
@@ -457,6 +666,12 @@ headers = { Authorization = "Bearer x" }
             .find(|provider| provider.name == name)
             .unwrap()
     };
+    let aliases = |name: &str| -> Vec<String> {
+        let models = of(name).models.iter();
+        models
+            .map(|model| model.reference.alias().to_owned())
+            .collect()
+    };
     assert_eq!(of("local").key, KeyState::NotNeeded);
     assert_eq!(of("local").title, "local");
     assert_eq!(of("local").models[0].context_window, Some(1000));
@@ -468,12 +683,14 @@ headers = { Authorization = "Bearer x" }
     assert_eq!(of("ollama").key, KeyState::NotNeeded);
     assert_eq!(of("ollama").models, []);
     assert_eq!(of("deepseek").key, KeyState::Missing);
-    let deepseek: Vec<_> = of("deepseek")
-        .models
-        .iter()
-        .map(|model| model.reference.alias())
-        .collect();
-    assert_eq!(deepseek, ["deepseek-flash", "deepseek-v4-pro", "mine"]);
+    // A gateway of a company wants a key as the provider does.
+    assert_eq!(of("xai").key, KeyState::Missing);
+    // The model that answers is listed, whoever has the list.
+    assert_eq!(aliases("local"), ["big", "mine:7b"]);
+    assert_eq!(
+        aliases("deepseek"),
+        ["deepseek-flash", "deepseek-v4-pro", "mine"]
+    );
     assert!(of("deepseek").is_configured && !of("openai").is_configured);
 }
 

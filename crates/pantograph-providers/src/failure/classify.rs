@@ -103,6 +103,10 @@ pub(super) fn classify(words: &Words, status: Option<u16>) -> ErrorClass {
     if status == Some(404) && is_about_the_path(words) || words.is_moderated {
         return Terminal;
     }
+    // Whatever else a server says with them: asking again with the same key changes nothing.
+    if matches!(status, Some(401 | 403)) {
+        return Authentication;
+    }
     if exceeds_every_minute(words) {
         return ContextOverflow;
     }
@@ -113,7 +117,7 @@ pub(super) fn classify(words: &Words, status: Option<u16>) -> ErrorClass {
         None => {}
     }
     // Proxies give any status to what a provider behind them says.
-    if !matches!(status, Some(401 | 403 | 429)) && says(words, OVERFLOW) {
+    if status != Some(429) && says(words, OVERFLOW) {
         return ContextOverflow;
     }
     if says(words, UNPAID) {
@@ -123,7 +127,6 @@ pub(super) fn classify(words: &Words, status: Option<u16>) -> ErrorClass {
         return Server;
     }
     match status {
-        Some(401 | 403) => Authentication,
         Some(402 | 407) => Terminal,
         Some(404) => ModelNotFound,
         Some(408 | 409) => Server,

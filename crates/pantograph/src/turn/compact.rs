@@ -10,6 +10,7 @@ use crate::cap::cap_text;
 use crate::compaction::{Plan, SYSTEM_PROMPT, Tail, plan, request_text};
 use crate::conversation::Conversation;
 use crate::error::{ErrorClass, ProviderError, TurnError};
+use crate::estimate;
 use crate::event::Event;
 use crate::ids::MessageId;
 use crate::message::{Block, Message, Role, StopReason};
@@ -197,7 +198,7 @@ impl Drive {
             parent: None,
             ..shared.new_message(Role::User, vec![Block::text(text)])
         };
-        let request = Request {
+        let mut request = Request {
             model: config.model,
             purpose: Purpose::Compaction,
             context: Arc::clone(&shared.context),
@@ -207,6 +208,9 @@ impl Drive {
             tools: ToolSet::default(),
             tool_choice: ToolChoice::Auto,
         };
+        let prompt = request.system_prompt.as_deref();
+        let taken = estimate::context_tokens(&request.conversation, prompt, &request.tools);
+        leave_room(&mut request.model, taken);
         let answer = match self.ask(config.protocol, request, Visibility::Silent).await {
             Asked::Answered(answer) => answer,
             Asked::Cancelled(answer) => {
@@ -231,6 +235,19 @@ impl Drive {
             .filter(|summary| !summary.trim().is_empty())
             .map(Some)
             .ok_or_else(|| no_summary("the model gave no summary"))
+    }
+}
+
+/// Has an answer be no longer than what a request of so many tokens leaves of the window:
+/// providers refuse a request that could not be answered in full.
+pub(super) fn leave_room(model: &mut Arc<Model>, taken: u64) {
+    /// Estimates are rather too high: what seems full may not be.
+    const LEAST: u64 = 1_024;
+    if let (Some(window), Some(max_output)) = (model.context_window, model.max_output) {
+        let room = window.saturating_sub(taken).max(LEAST);
+        if room < max_output {
+            Arc::make_mut(model).max_output = Some(room);
+        }
     }
 }
 

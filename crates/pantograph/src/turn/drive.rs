@@ -7,11 +7,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::attempt::{Asked, call_ids};
+use super::compact::leave_room;
 use super::draft::{Answer, Visibility};
 use super::{Emitter, Opening};
 use crate::agent::{Agent, Writer};
 use crate::cancel::Cancel;
 use crate::error::{ErrorClass, TurnError};
+use crate::estimate;
 use crate::event::{Event, Outcome};
 use crate::hooks::HookContext;
 use crate::ids::{MessageId, TurnId};
@@ -231,7 +233,7 @@ impl Drive {
     pub(super) fn request(&self) -> (Arc<dyn Protocol>, Request) {
         let shared = &self.agent.shared;
         let config = self.agent.config();
-        let request = Request {
+        let mut request = Request {
             model: config.model,
             purpose: Purpose::Turn,
             context: Arc::clone(&shared.context),
@@ -241,6 +243,12 @@ impl Drive {
             tools: self.agent.tools(),
             tool_choice: config.tool_choice,
         };
+        let taken = estimate::context_tokens(
+            &request.conversation,
+            request.system_prompt.as_deref(),
+            &request.tools,
+        );
+        leave_room(&mut request.model, taken);
         (config.protocol, request)
     }
 
