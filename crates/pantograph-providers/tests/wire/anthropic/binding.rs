@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use pantograph::protocol::{ProtocolEvent, Request, ToolChoice};
 use pantograph::{
-    Block, Conversation, ForcedTool, Message, Model, ReasoningControl, Role, StopReason, ToolStatus,
+    Agent, Block, Conversation, ForcedTool, Message, Model, ReasoningControl, Role, StopReason,
+    ToolStatus,
 };
-use pantograph_providers::AnthropicMessages;
+use pantograph_providers::{AnthropicFlags, AnthropicMessages};
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
 use super::protocol;
 use crate::strict;
 use crate::support::conversation::{Log, anthropic, call, request, result};
+use crate::support::endpoint;
 use crate::support::replay::read;
+use crate::support::server::{Script, Server};
 
 fn body(request: &Request) -> Value {
     serde_json::from_slice(&protocol().encode(request)).unwrap()
@@ -341,4 +344,50 @@ fn a_model_with_a_budget_gets_it_back_behind_anything() {
     request.model = Arc::new(model);
     let body = body(&request).to_string();
     assert!(body.contains("thought 1") && body.contains("thought 2"));
+}
+
+/// What an agent keeps of its answers is what it was told, through a compaction and after it.
+#[tokio::test]
+async fn an_agent_sends_its_thinking_back_until_it_compacts() {
+    let answer = |nth: usize| {
+        let thinking = json!({
+            "type": "thinking", "thinking": "Hm.", "signature": format!("signature {nth}"),
+        });
+        let words = "word ".repeat(500);
+        let text = json!({ "type": "text", "text": format!("Answer {nth}. {words}") });
+        let events = [
+            json!({ "type": "content_block_start", "index": 0, "content_block": thinking }),
+            json!({ "type": "content_block_stop", "index": 0 }),
+            json!({ "type": "content_block_start", "index": 1, "content_block": text }),
+            json!({ "type": "content_block_stop", "index": 1 }),
+            json!({ "type": "message_stop" }),
+        ];
+        let events: String = events.iter().map(|e| format!("data: {e}\n\n")).collect();
+        Script::events(&events)
+    };
+    let server = Server::start((1..=6).map(answer)).await;
+    let mut model = model();
+    model.base_url = Some(server.url());
+    let protocol = AnthropicMessages::new(endpoint(&server.url()), AnthropicFlags::default());
+    let agent = Agent::builder(Arc::new(protocol), model).ephemeral();
+    for _ in 0..3 {
+        agent.ask("Go on.").await.unwrap();
+    }
+    let mut compaction = agent.compact(None).unwrap();
+    while compaction.next().await.is_some() {}
+    for _ in 0..2 {
+        agent.ask("Go on.").await.unwrap();
+    }
+    let sent: Vec<Vec<usize>> = server
+        .seen()
+        .iter()
+        .map(|seen| {
+            let body = String::from_utf8_lossy(&seen.body);
+            let has = |nth: &usize| body.contains(&format!("signature {nth}"));
+            (1..=6).filter(has).collect()
+        })
+        .collect();
+    // The fourth is the compaction, whose answer is none of the conversation.
+    let wanted: [&[usize]; 6] = [&[], &[1], &[1, 2], &[], &[], &[5]];
+    assert_eq!(sent, wanted);
 }
