@@ -18,8 +18,8 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future, stream};
 use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request};
 use pantograph_providers::{
-    AnthropicFlags, AnthropicMessages, BaseUrl, Endpoint, HttpClient, NoKey, OpenAiChat,
-    OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
+    AnthropicFlags, AnthropicMessages, BaseUrl, Endpoint, GoogleGenerate, GoogleGenerateFlags,
+    HttpClient, NoKey, OpenAiChat, OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
 };
 
 /// The chunks of an answer.
@@ -76,6 +76,7 @@ fn a_delta_costs_three_allocations_and_one_more_for_escapes() {
     let anthropic = AnthropicMessages::new(endpoint(), AnthropicFlags::default());
     let chat = OpenAiChat::new(endpoint(), OpenAiChatFlags::default());
     let responses = OpenAiResponses::new(endpoint(), OpenAiResponsesFlags::default());
+    let google = GoogleGenerate::new(endpoint(), GoogleGenerateFlags::default());
     let costs = [
         a_delta(answers::ANTHROPIC, |request, chunks| {
             anthropic.decode(request, chunks)
@@ -85,6 +86,9 @@ fn a_delta_costs_three_allocations_and_one_more_for_escapes() {
         }),
         a_delta(answers::RESPONSES, |request, chunks| {
             responses.decode(request, chunks)
+        }),
+        a_delta(answers::GOOGLE, |request, chunks| {
+            google.decode(request, chunks)
         }),
     ];
     println!("allocations a delta: {costs:?}");

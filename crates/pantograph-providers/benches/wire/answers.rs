@@ -129,3 +129,17 @@ pub(crate) const RESPONSES: Answer = Answer {
         "\n\n",
     ),
 };
+
+/// Each event counts the tokens anew; here the count stays, since what surrounds the text does.
+pub(crate) const GOOGLE: Answer = Answer {
+    begin: "",
+    before: r#"data: {"candidates": [{"content": {"parts": [{"text": ""#,
+    after: concat!(
+        r#""}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 11,"candidatesTokenCount": 7,"totalTokenCount": 18,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 11}]},"modelVersion": "gemini-x","responseId": "k2FsaZ7xN4-QvdIP5b6gyAk"}"#,
+        "\r\n\r\n",
+    ),
+    end: concat!(
+        r#"data: {"candidates": [{"content": {"parts": [{"text": ""}],"role": "model"},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 11,"candidatesTokenCount": 10,"totalTokenCount": 21},"modelVersion": "gemini-x","responseId": "k2FsaZ7xN4-QvdIP5b6gyAk"}"#,
+        "\r\n\r\n",
+    ),
+};

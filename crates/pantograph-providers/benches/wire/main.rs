@@ -19,8 +19,8 @@ use futures_util::future::{self, FutureExt};
 use futures_util::stream;
 use pantograph::protocol::{Protocol, ProtocolEvent, ProtocolStream, Request};
 use pantograph_providers::{
-    AnthropicFlags, AnthropicMessages, BaseUrl, Endpoint, HttpClient, NoKey, OpenAiChat,
-    OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
+    AnthropicFlags, AnthropicMessages, BaseUrl, Endpoint, GoogleGenerate, GoogleGenerateFlags,
+    HttpClient, NoKey, OpenAiChat, OpenAiChatFlags, OpenAiResponses, OpenAiResponsesFlags,
 };
 use server::Server;
 
@@ -82,6 +82,7 @@ macro_rules! wire {
 #[rustfmt::skip]
 const WIRES: &[Wire] = &[
     wire!("anthropic-messages", AnthropicMessages, AnthropicFlags, ANTHROPIC),
+    wire!("google-generate", GoogleGenerate, GoogleGenerateFlags, GOOGLE),
     wire!("openai-chat", OpenAiChat, OpenAiChatFlags, CHAT),
     wire!("openai-responses", OpenAiResponses, OpenAiResponsesFlags, RESPONSES),
 ];

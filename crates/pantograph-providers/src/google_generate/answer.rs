@@ -1,7 +1,10 @@
 //! The events of the API, as far as they are read.
 
+use std::fmt;
+
 use pantograph::Usage;
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// One event: a piece of an answer, which has no kind of its own.
@@ -39,7 +42,38 @@ pub(super) struct Candidate<'a> {
 #[derive(Deserialize)]
 pub(super) struct Content<'a> {
     #[serde(borrow)]
-    pub(super) parts: Option<Vec<&'a RawValue>>,
+    pub(super) parts: Option<Parts<'a>>,
+}
+
+/// The parts of a content. Most have one, which needs no list.
+pub(super) struct Parts<'a> {
+    pub(super) first: Option<&'a RawValue>,
+    pub(super) others: Vec<&'a RawValue>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(PartsVisitor)
+    }
+}
+
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Parts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of parts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let first = list.next_element()?;
+        let mut others = Vec::new();
+        while let Some(part) = list.next_element()? {
+            others.push(part);
+        }
+        Ok(Parts { first, others })
+    }
 }
 
 /// Why a request was not answered at all.

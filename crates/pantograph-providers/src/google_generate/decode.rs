@@ -56,8 +56,10 @@ impl GenerateDecoder {
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
         let parts = candidate.content.and_then(|content| content.parts);
-        for raw in parts.into_iter().flatten() {
-            self.part(raw, out)?;
+        if let Some(parts) = parts {
+            for raw in parts.first.into_iter().chain(parts.others) {
+                self.part(raw, out)?;
+            }
         }
         if let Some(reason) = &candidate.finish_reason
             && let Some(stop) = stopped::stop(reason, candidate.finish_message.as_deref())?

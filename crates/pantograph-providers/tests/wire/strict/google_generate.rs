@@ -416,10 +416,10 @@ impl<'a> Check<'a> {
             known.contains(&media_type),
             format_args!("{at}: Unsupported MIME type: {media_type}"),
         );
-        self.refusals.unless(
-            data.len() <= MAX_FILE_BYTES,
-            format_args!("{at}: the document exceeds the supported size"),
-        );
+        if data.len() > MAX_FILE_BYTES {
+            let refusal = format_args!("{at}: the document exceeds the supported size");
+            return self.refusals.unless(false, refusal);
+        }
         let bytes = base64(data).unwrap_or_default();
         self.refusals.unless(
             !bytes.is_empty()
