@@ -45,6 +45,11 @@ const LAYERS: &[Layer] = &[
         knows: &[Subject::Http],
     },
     Layer {
+        name: "panto-luv",
+        stands_on: &[],
+        knows: &[Subject::Lua],
+    },
+    Layer {
         name: "panto-host",
         stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
         knows: &[Subject::Home, Subject::ConfigFiles],

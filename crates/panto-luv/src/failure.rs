@@ -1,0 +1,66 @@
+//! How a function of the API fails: misuse is raised at the caller, all else is `nil, message, name`.
+
+use std::io;
+
+use crate::errno::UvError;
+
+/// Why a function gave no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The arguments are wrong; raised as a plain string at the caller's level.
+    Misuse(String),
+    /// The system refused; answered as `nil, message, name`.
+    System {
+        error: UvError,
+        /// The path or paths that it was about, which end the message.
+        subject: Option<Vec<u8>>,
+    },
+    /// Answered as `nil, message`, for what has no error number.
+    Refused(String),
+}
+
+impl Failure {
+    pub(crate) fn system(error: impl Into<UvError>) -> Self {
+        Self::System {
+            error: error.into(),
+            subject: None,
+        }
+    }
+
+    pub(crate) fn misuse(message: impl Into<String>) -> Self {
+        Self::Misuse(message.into())
+    }
+}
+
+impl From<UvError> for Failure {
+    fn from(error: UvError) -> Self {
+        Self::system(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::system(error)
+    }
+}
+
+impl From<rustix::io::Errno> for Failure {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self::system(error)
+    }
+}
+
+impl From<mlua::Error> for Failure {
+    fn from(error: mlua::Error) -> Self {
+        Self::Misuse(text_of(&error))
+    }
+}
+
+/// The text of an error as Lua would have seen it: without mlua's prefix and traceback.
+pub(crate) fn text_of(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::CallbackError { cause, .. } => text_of(cause),
+        mlua::Error::RuntimeError(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

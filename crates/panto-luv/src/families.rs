@@ -1,0 +1,18 @@
+//! The families of functions, in the order in which luv's documentation has them.
+
+use crate::api::Api;
+
+pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
+    crate::loop_functions::register(api)?;
+    crate::request::register(api)?;
+    crate::handle::register(api)?;
+    crate::timer::register(api)?;
+    crate::steps::register(api)?;
+    crate::async_handle::register(api)?;
+    crate::poll::register(api)?;
+    crate::time::register(api)?;
+    crate::os::register(api)?;
+    crate::machine::register(api)?;
+    crate::random::register(api)?;
+    crate::constants::register(api)
+}

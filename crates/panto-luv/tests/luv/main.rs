@@ -1,0 +1,14 @@
+//! What Lua sees of luv, one file for each family. All of it runs on loopback, temporary folders and timers of a few
+//! milliseconds; what is waited for is an event, never a time.
+
+mod support;
+
+mod async_handles;
+mod errors;
+mod handles;
+mod hosts;
+mod leaks;
+mod loops;
+mod machines;
+mod polls;
+mod timers;
