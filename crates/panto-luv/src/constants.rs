@@ -24,6 +24,8 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
     for (name, value) in CONSTANTS {
         table.raw_set(*name, *value)?;
     }
+    table.raw_set("FS_UTIME_NOW", FS_UTIME_NOW)?;
+    table.raw_set("FS_UTIME_OMIT", FS_UTIME_OMIT)?;
     for (name, number) in signals::all() {
         table.raw_set(name.to_uppercase(), number)?;
     }
@@ -51,8 +53,9 @@ pub(crate) const SOCKET_TYPES: &[(&str, i32)] = &[
     ("rdm", libc::SOCK_RDM),
 ];
 
-pub(crate) const FS_UTIME_NOW: i32 = -1;
-pub(crate) const FS_UTIME_OMIT: i32 = -2;
+/// No time is infinite, so this can stand for the present one.
+const FS_UTIME_NOW: f64 = f64::INFINITY;
+const FS_UTIME_OMIT: f64 = f64::NAN;
 pub(crate) const COPYFILE_EXCL: i32 = 1;
 pub(crate) const COPYFILE_FICLONE: i32 = 2;
 pub(crate) const COPYFILE_FICLONE_FORCE: i32 = 4;
@@ -90,8 +93,6 @@ const CONSTANTS: &[(&str, i32)] = &[
     ("AI_NUMERICHOST", libc::AI_NUMERICHOST),
     ("AI_PASSIVE", libc::AI_PASSIVE),
     ("AI_NUMERICSERV", libc::AI_NUMERICSERV),
-    ("FS_UTIME_NOW", FS_UTIME_NOW),
-    ("FS_UTIME_OMIT", FS_UTIME_OMIT),
     ("FS_COPYFILE_EXCL", COPYFILE_EXCL),
     ("FS_COPYFILE_FICLONE", COPYFILE_FICLONE),
     ("FS_COPYFILE_FICLONE_FORCE", COPYFILE_FICLONE_FORCE),

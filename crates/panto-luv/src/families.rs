@@ -10,6 +10,13 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
     crate::steps::register(api)?;
     crate::async_handle::register(api)?;
     crate::poll::register(api)?;
+    crate::signal_handle::register(api)?;
+    crate::process::register(api)?;
+    crate::socket_options::register(api)?;
+    crate::stream::register(api)?;
+    crate::tcp::register(api)?;
+    crate::pipe::register(api)?;
+    crate::fs::register(api)?;
     crate::time::register(api)?;
     crate::os::register(api)?;
     crate::machine::register(api)?;

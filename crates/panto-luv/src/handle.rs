@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::closing;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
+use crate::stream::Stream;
 
 mod kind;
 pub(crate) use kind::Kind;
@@ -92,6 +93,16 @@ pub(crate) trait Handle: 'static {
 
     /// Calls back what was under way, as cancelled; called once, right before the close callback.
     fn settle(&self, _uv: &Uv) {}
+
+    /// The stream that this is.
+    fn stream(&self) -> Option<Rc<Stream>> {
+        None
+    }
+
+    /// Makes the socket that is to listen, if there is none yet.
+    fn before_listen(&self, _uv: &Uv) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Does what another thread asked for.
     fn wake(&self, _uv: &Uv) {}

@@ -52,7 +52,7 @@
 //!
 //! [luv]: https://github.com/luvit/luv
 
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod install;
 pub use install::{InstallError, Options, install};
@@ -82,16 +82,24 @@ mod descriptors;
 mod raw;
 
 // The families of functions.
+mod address;
 mod async_handle;
 mod constants;
 mod families;
+mod fs;
 mod loop_functions;
 mod machine;
 mod os;
+mod pipe;
 mod poll;
+mod process;
 mod random;
+mod signal_handle;
 mod signals;
+mod socket_options;
 mod steps;
+mod stream;
+mod tcp;
 mod thread_value;
 mod time;
 mod timer;

@@ -1,13 +1,16 @@
 //! The places where the compiler cannot see what holds. Lua names descriptors by number, as C does, so somewhere a number
 //! must become a descriptor; that happens here, for the length of one system call. And tokio has whoever has it watch a
-//! descriptor promise that it stays open.
+//! descriptor promise that it stays open, and std whoever acts between fork and exec.
 #![expect(
     unsafe_code,
-    reason = "descriptors that Lua names by number, or that tokio watches"
+    reason = "descriptors by number, and what a child does before exec"
 )]
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::io::Errno;
 use tokio::io::Interest;
@@ -36,3 +39,32 @@ pub(crate) fn duplicate(fd: RawFd) -> Result<OwnedFd, Errno> {
 
 /// Never takes the number of a standard stream that happens to be closed.
 const FIRST_OF_OURS: RawFd = 3;
+
+/// Has a child begin with descriptors under the numbers given, and in a session of its own if it is to outlive us.
+///
+/// The descriptors must lie above all of those numbers.
+pub(crate) fn prepare_child(
+    command: &mut Command,
+    descriptors: Vec<(OwnedFd, RawFd)>,
+    new_session: bool,
+) {
+    if descriptors.is_empty() && !new_session {
+        // Without anything to do there std need not fork.
+        return;
+    }
+    let prepare = move || {
+        if new_session {
+            rustix::process::setsid()?;
+        }
+        for (fd, number) in &descriptors {
+            // SAFETY: this is the child, between fork and exec, and single-threaded; whatever is open under the
+            // number is closed on exec anyway, and nothing here uses it any more. The value is forgotten, so
+            // that the copy stays open.
+            let mut target = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(*number) });
+            rustix::io::dup2(fd, &mut target)?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only: it allocates nothing, takes no lock, and its error is a number.
+    unsafe { command.pre_exec(prepare) };
+}

@@ -1,5 +1,7 @@
 //! Requests: things under way that call back once, and work for the thread pool.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use crate::call::Call;
 use crate::errno::UvError;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
+use crate::fs::Entry;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +66,17 @@ pub(crate) struct Request {
     kind: RequestKind,
     /// Settles the request as cancelled, and says whether it could. `None` for requests that never can be.
     cancel: Option<Box<dyn Fn() -> bool>>,
+    /// What a scan of a folder found, and Lua has not asked for yet.
+    pub(crate) entries: RefCell<VecDeque<Entry>>,
 }
 
 impl Request {
     pub(crate) fn new(kind: RequestKind) -> Self {
-        Self { kind, cancel: None }
+        Self {
+            kind,
+            cancel: None,
+            entries: RefCell::default(),
+        }
     }
 
     pub(crate) fn into_userdata(self, lua: &Lua) -> Result<AnyUserData, Failure> {
@@ -121,7 +130,8 @@ impl Uv {
     }
 }
 
-fn request(call: &Call<'_>) -> Result<Rc<Request>, Failure> {
+/// The request that an argument is.
+pub(crate) fn argument(call: &Call<'_>) -> Result<Rc<Request>, Failure> {
     let userdata = call.userdata(1, "uv_req")?;
     match userdata.borrow::<Rc<Request>>() {
         Ok(request) => Ok(Rc::clone(&request)),
@@ -130,13 +140,13 @@ fn request(call: &Call<'_>) -> Result<Rc<Request>, Failure> {
 }
 
 pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
-    api.function("cancel", |call| match &request(call)?.cancel {
+    api.function("cancel", |call| match &argument(call)?.cancel {
         None => Err(call.system("EINVAL")),
         Some(cancel) if cancel() => Ok(0),
         Some(_) => Err(call.system("EBUSY")),
     })?;
     api.function("req_get_type", |call| {
-        let kind = request(call)?.kind;
+        let kind = argument(call)?.kind;
         Ok((kind.name(), kind.number()))
     })?;
     api.class::<Rc<Request>>(

@@ -21,7 +21,7 @@ fn a_host_drives_the_loop_beside_its_own_inbox() {
         let (inbox, mut messages) = tokio::sync::mpsc::unbounded_channel();
         let said = bench
             .lua
-            .create_function(move |_, text: String| Ok(inbox.send(text).unwrap()))
+            .create_function(move |_, text: String| inbox.send(text).map_err(mlua::Error::external))
             .unwrap();
         bench.lua.globals().set("say", said).unwrap();
         bench.eval::<()>(
@@ -109,7 +109,10 @@ fn a_future_can_be_awaited_with_the_loop_served() {
     let sender = RefCell::new(Some(sender));
     let settle = bench
         .lua
-        .create_function(move |_, text: String| Ok(drop(sender.take().unwrap().send(text))))
+        .create_function(move |_, text: String| {
+            sender.take().unwrap().send(text).unwrap();
+            Ok(())
+        })
         .unwrap();
     bench.lua.globals().set("settle", settle).unwrap();
     bench.eval::<()>("uv.new_timer():start(2, 0, function() log(uv.run()) settle('done') end)");

@@ -137,6 +137,7 @@ fn metrics_count_iterations_and_idle_time() {
         r#"
         log(uv.metrics_idle_time())
         log(uv.loop_configure("metrics_idle_time"))
+        uv.update_time()
         uv.new_timer():start(5, 0, function() end)
         uv.run()
         log(uv.metrics_idle_time() > 1e6, uv.metrics_info().loop_count > 0)

@@ -157,13 +157,13 @@ fn random_bytes_come_at_once_or_later() {
 fn constants_and_errors_have_their_names() {
     logs(
         r#"
-        log(uv.constants.SIGTERM, uv.constants.O_RDONLY, uv.constants.FS_UTIME_OMIT)
+        log(uv.constants.SIGTERM, uv.constants.O_RDONLY, uv.constants.FS_UTIME_NOW)
         log(uv.errno.ENOENT, uv.errno.EOF)
         log(uv.translate_sys_error(2))
         log(uv.version_string(), uv.version() == 1 << 16 | 48 << 8)
         "#,
         &[
-            "15 0 -2",
+            "15 0 inf",
             "-2 -4095",
             "ENOENT: no such file or directory ENOENT",
             "1.48.0 true",

@@ -57,7 +57,11 @@ fn it_waits_again_once_the_descriptor_is_drained() {
     let (bench, _reader, mut writer) = with_pipe();
     let write = bench
         .lua
-        .create_function_mut(move |_, text: String| Ok(writer.write_all(text.as_bytes()).unwrap()))
+        .create_function_mut(move |_, text: String| {
+            writer
+                .write_all(text.as_bytes())
+                .map_err(mlua::Error::external)
+        })
         .unwrap();
     bench.lua.globals().set("write", write).unwrap();
     let calls: i64 = bench.eval(
