@@ -135,6 +135,15 @@ impl Uv {
             traceback,
         });
     }
+
+    /// Tells the host of an error on another thread.
+    pub(crate) fn report(&self, origin: &'static str, message: String) {
+        (self.door().on_error)(&CallbackError {
+            origin,
+            message,
+            traceback: String::new(),
+        });
+    }
 }
 
 /// What happens to an uncaught error if the host says nothing else.

@@ -22,15 +22,6 @@ impl UvError {
         self.0.name
     }
 
-    pub(crate) fn code(self) -> i32 {
-        self.0.code
-    }
-
-    /// Just the words: "no such file or directory".
-    pub(crate) fn words(self) -> &'static str {
-        self.0.message
-    }
-
     /// Name and words: "ENOENT: no such file or directory".
     pub(crate) fn message(self) -> String {
         format!("{}: {}", self.0.name, self.0.message)

@@ -12,10 +12,12 @@ use crate::callback::Door;
 use crate::clock::Clock;
 use crate::closing::Closing;
 use crate::descriptors::Descriptors;
+use crate::fs_event::Watches;
 use crate::handle::Handles;
 use crate::queue::{Inbox, Queue};
 use crate::steps::Steps;
 use crate::tasks::Tasks;
+use crate::tty::Original;
 
 mod driver;
 mod phases;
@@ -52,6 +54,9 @@ struct Inner {
     state: Cell<State>,
     stopped: Cell<bool>,
     metrics: Metrics,
+    watches: Watches,
+    terminal: Original,
+    terminal_is_taken: Box<dyn Fn() -> bool>,
 }
 
 /// Whether somebody drives the loop.
@@ -79,6 +84,7 @@ pub(crate) struct Parts {
     pub(crate) callable: Function,
     pub(crate) runtime: Runtime,
     pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) terminal_is_taken: Box<dyn Fn() -> bool>,
 }
 
 impl Uv {
@@ -100,6 +106,9 @@ impl Uv {
             state: Cell::new(State::Resting),
             stopped: Cell::new(false),
             metrics: Metrics::default(),
+            watches: Watches::default(),
+            terminal: Original::default(),
+            terminal_is_taken: parts.terminal_is_taken,
         }));
         uv.clock().update();
         uv
@@ -168,6 +177,19 @@ impl Uv {
 
     pub(crate) fn closing(&self) -> &RefCell<Vec<Closing>> {
         &self.0.closing
+    }
+
+    pub(crate) fn watches(&self) -> &Watches {
+        &self.0.watches
+    }
+
+    pub(crate) fn terminal(&self) -> &Original {
+        &self.0.terminal
+    }
+
+    /// Whether somebody else draws on the terminal, so that its mode is not to be changed.
+    pub(crate) fn terminal_is_taken(&self) -> bool {
+        (self.0.terminal_is_taken)()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -16,7 +16,16 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
     crate::stream::register(api)?;
     crate::tcp::register(api)?;
     crate::pipe::register(api)?;
+    crate::tty::register(api)?;
+    crate::udp::register(api)?;
+    crate::fs_event::register(api)?;
+    crate::fs_poll::register(api)?;
     crate::fs::register(api)?;
+    crate::work::register(api)?;
+    crate::dns::register(api)?;
+    crate::thread::register(api)?;
+    crate::semaphore::register(api)?;
+    crate::wide_text::register(api)?;
     crate::time::register(api)?;
     crate::os::register(api)?;
     crate::machine::register(api)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::rc::Rc;
 
-use mlua::{Function, Lua};
+use mlua::{Function, Lua, Table};
 use tokio::runtime::Handle;
 
 use crate::api::{self, Api};
@@ -18,6 +18,7 @@ pub struct Options {
     environment: BTreeMap<OsString, OsString>,
     context: Option<Rc<dyn CallbackContext>>,
     on_error: Box<dyn Fn(&CallbackError)>,
+    terminal_is_taken: Box<dyn Fn() -> bool>,
 }
 
 /// Why luv could not be installed.
@@ -61,6 +62,7 @@ impl Options {
             environment: BTreeMap::new(),
             context: None,
             on_error: Box::new(callback::log_error),
+            terminal_is_taken: Box::new(|| false),
         }
     }
 
@@ -92,6 +94,15 @@ impl Options {
         self.on_error = Box::new(handler);
         self
     }
+
+    /// Asked before Lua changes the terminal's mode: while it says yes, `uv.tty_set_mode` fails with `EBUSY`.
+    ///
+    /// For a host that draws on the terminal itself.
+    #[must_use]
+    pub fn terminal_is_taken(mut self, is_taken: impl Fn() -> bool + 'static) -> Self {
+        self.terminal_is_taken = Box::new(is_taken);
+        self
+    }
 }
 
 /// Makes `require("luv")` work in a state, and returns its loop.
@@ -100,6 +111,13 @@ impl Options {
 ///
 /// [`InstallError`] if the state is out of memory or has no `package` library. It must have the base library.
 pub fn install(lua: &Lua, options: Options) -> Result<Uv, InstallError> {
+    let (uv, module) = module(lua, options)?;
+    lua.register_module("luv", module)?;
+    Ok(uv)
+}
+
+/// Makes the loop of a state, and the module that Lua is to get.
+pub(crate) fn module(lua: &Lua, options: Options) -> mlua::Result<(Uv, Table)> {
     let traceback = lua.create_function(|lua, ()| lua.traceback(None, LEVEL_OF_RAISER))?;
     let (guarded, enter, callable): (Function, Function, Function) = lua
         .load(include_str!("prelude.lua"))
@@ -116,12 +134,12 @@ pub fn install(lua: &Lua, options: Options) -> Result<Uv, InstallError> {
             callable,
             runtime: options.runtime,
             environment: options.environment,
+            terminal_is_taken: options.terminal_is_taken,
         },
     );
     let mut api = Api::new(lua, &uv, guarded)?;
     families::register(&mut api)?;
-    lua.register_module("luv", api.into_module())?;
-    Ok(uv)
+    Ok((uv.clone(), api.into_module()))
 }
 
 /// Above the function that makes the traceback, and the handler that calls it.

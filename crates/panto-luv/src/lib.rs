@@ -52,8 +52,6 @@
 //!
 //! [luv]: https://github.com/luvit/luv
 
-#![allow(dead_code, unused_imports)]
-
 mod install;
 pub use install::{InstallError, Options, install};
 
@@ -85,8 +83,12 @@ mod raw;
 mod address;
 mod async_handle;
 mod constants;
+mod dns;
 mod families;
 mod fs;
+mod fs_event;
+mod fs_poll;
+mod isolated;
 mod loop_functions;
 mod machine;
 mod os;
@@ -94,12 +96,18 @@ mod pipe;
 mod poll;
 mod process;
 mod random;
+mod semaphore;
 mod signal_handle;
 mod signals;
 mod socket_options;
 mod steps;
 mod stream;
 mod tcp;
+mod thread;
 mod thread_value;
 mod time;
 mod timer;
+mod tty;
+mod udp;
+mod wide_text;
+mod work;

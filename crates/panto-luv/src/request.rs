@@ -97,6 +97,21 @@ impl Uv {
         work: impl FnOnce() -> Result<T, UvError> + Send + 'static,
         done: impl FnOnce(&Uv, Result<T, UvError>) + 'static,
     ) -> Result<Request, Failure> {
+        let request = self.blocking(kind, work, |uv, result| {
+            uv.drop_alive();
+            done(uv, result);
+        })?;
+        self.add_alive();
+        Ok(request)
+    }
+
+    /// Like [`request`](Self::request), but the loop may end before.
+    pub(crate) fn blocking<T: Send + 'static>(
+        &self,
+        kind: RequestKind,
+        work: impl FnOnce() -> Result<T, UvError> + Send + 'static,
+        done: impl FnOnce(&Uv, Result<T, UvError>) + 'static,
+    ) -> Result<Request, Failure> {
         let (sender, receiver) = oneshot::channel();
         let slot: Slot<T> = Arc::new(Mutex::new(Some(sender)));
         let workers = Arc::clone(&slot);
@@ -107,15 +122,11 @@ impl Uv {
                 let _ = sender.send(work());
             }
         })?;
-        self.add_alive();
         let queue = Rc::clone(self.queue());
         self.tasks().spawn_detached(async move {
             let lost = || Err(UvError::named("ECANCELED"));
             let result = receiver.await.unwrap_or_else(|_| lost());
-            queue.push(move |uv| {
-                uv.drop_alive();
-                done(uv, result);
-            });
+            queue.push(move |uv| done(uv, result));
         });
         // The loop may be waiting, on a host's behalf, and has a new task to poll.
         self.queue().inbox.ring();

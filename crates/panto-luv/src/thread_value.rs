@@ -5,6 +5,7 @@ use mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Value};
 use crate::async_handle::{self, AsyncSender};
 use crate::call::Call;
 use crate::failure::Failure;
+use crate::semaphore::Semaphore;
 
 /// A value on its way between threads.
 #[derive(Clone)]
@@ -15,20 +16,28 @@ pub(crate) enum ThreadValue {
     Number(f64),
     Bytes(Vec<u8>),
     Async(AsyncSender),
+    Semaphore(Semaphore),
 }
 
 /// luv's own bound.
 const MAX_VALUES: usize = 9;
 
 impl ThreadValue {
-    fn from_lua(value: &Value) -> Option<Self> {
+    pub(crate) fn is_userdata(&self) -> bool {
+        matches!(self, Self::Async(_) | Self::Semaphore(_))
+    }
+
+    pub(crate) fn from_lua(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Nil => Self::Nil,
             Value::Boolean(value) => Self::Boolean(*value),
             Value::Integer(value) => Self::Integer(*value),
             Value::Number(value) => Self::Number(*value),
             Value::String(value) => Self::Bytes(value.as_bytes().to_vec()),
-            Value::UserData(userdata) => Self::Async(async_handle::of_userdata(userdata)?),
+            Value::UserData(userdata) => match userdata.borrow::<Semaphore>() {
+                Ok(semaphore) => Self::Semaphore(semaphore.clone()),
+                Err(_) => Self::Async(async_handle::of_userdata(userdata)?),
+            },
             _ => return None,
         })
     }
@@ -43,6 +52,7 @@ impl IntoLua for ThreadValue {
             Self::Number(value) => value.into_lua(lua),
             Self::Bytes(value) => lua.create_string(value)?.into_lua(lua),
             Self::Async(sender) => lua.create_any_userdata(sender)?.into_lua(lua),
+            Self::Semaphore(semaphore) => lua.create_any_userdata(semaphore)?.into_lua(lua),
         }
     }
 }
