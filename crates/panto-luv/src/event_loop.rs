@@ -40,7 +40,6 @@ struct Inner {
     door: Door,
     /// Makes a function of a callable value.
     callable: Function,
-    runtime: Runtime,
     environment: RefCell<BTreeMap<OsString, OsString>>,
     clock: Clock,
     queue: Rc<Queue>,
@@ -57,6 +56,8 @@ struct Inner {
     watches: Watches,
     terminal: Original,
     terminal_is_taken: Box<dyn Fn() -> bool>,
+    // Dropped last: the descriptors that it watches go first.
+    runtime: Runtime,
 }
 
 /// Whether somebody drives the loop.

@@ -56,6 +56,11 @@ impl Options {
         Self::on(Runtime::Host(runtime))
     }
 
+    /// A loop on a thread of another loop's pool.
+    pub(crate) fn on_worker() -> Self {
+        Self::on(Runtime::on_worker())
+    }
+
     fn on(runtime: Runtime) -> Self {
         Self {
             runtime,

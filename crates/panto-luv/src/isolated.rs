@@ -51,7 +51,7 @@ impl Program {
 
     fn try_run(self, arguments: Vec<ThreadValue>) -> mlua::Result<Vec<ThreadValue>> {
         let lua = Lua::new();
-        let options = Options::new().environment(self.environment);
+        let options = Options::on_worker().environment(self.environment);
         if arguments.iter().any(ThreadValue::is_userdata) {
             // Their methods are luv's, and must be there before they are.
             lua.register_module("luv", install::module(&lua, options)?.1)?;

@@ -117,6 +117,8 @@ impl Uv {
                 }
             })?;
             self.after_wait();
+            // There is no run that could be stopped, and while it is set no wait waits.
+            self.0.stopped.set(false);
             if let Some(output) = output {
                 return Ok(output);
             }
@@ -127,7 +129,7 @@ impl Uv {
         if self.0.state.get() != State::Resting || !self.runtime().is_own() {
             return Err(AlreadyRunning::Running);
         }
-        if Handle::try_current().is_ok() {
+        if !self.runtime().may_nest() && Handle::try_current().is_ok() {
             return Err(AlreadyRunning::InsideRuntime);
         }
         self.0.state.set(State::Running(mode));

@@ -10,7 +10,6 @@ mod errors;
 mod files;
 mod handles;
 mod hosts;
-mod leaks;
 mod loops;
 mod machines;
 mod polls;

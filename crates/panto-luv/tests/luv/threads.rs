@@ -17,6 +17,12 @@ fn work_runs_elsewhere_and_its_results_come_back() {
         uv.run()
         log(pcall(work.queue, work, {}))
         log(pcall(uv.new_work, print, print))
+        uv.new_work(function()
+          local uv, fired = require("luv"), false
+          uv.new_timer():start(1, 0, function() fired = true end)
+          return uv.run(), fired
+        end, function(...) log("loop", ...) end):queue()
+        uv.run()
         uv.new_work("return (...) * 2", function(n) log("source", n) end):queue(21)
         "#,
         &[
@@ -26,6 +32,7 @@ fn work_runs_elsewhere_and_its_results_come_back() {
             "7 MORE nil nil 1 function",
             "false bad argument #2 to 'queue_work' (a table cannot go to another thread)",
             "false bad argument #1 to 'new_work' (a Lua function is needed, not one of C or Rust)",
+            "loop false true",
             "source 42",
         ],
     );
