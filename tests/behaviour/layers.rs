@@ -201,6 +201,8 @@ fn only_the_binary_reads_the_environment_and_the_working_directory() {
         let sources = texts_under(&format!("crates/{}/src", layer.name));
         let wrong = lines_where(&sources, |line| {
             let is_comment = line.trim_start().starts_with("//");
+            // The method sets the folder of a child.
+            let line = line.replace(".current_dir(", "");
             !is_comment && doors.iter().any(|door| line.contains(door))
         });
         assert_eq!(wrong, [""; 0]);

@@ -83,12 +83,12 @@ fn looking_finds_a_change_and_a_loss() {
           if n == 1 then uv.fs_unlink(dir .. "/file") else poll:close() end
         end))
         log(poll:getpath() == dir .. "/file", poll:is_active())
-        -- Grows until it is noticed: the first look may come before or after.
-        local grow, size = uv.new_timer(), 1
-        grow:start(4, 4, function()
-          if n > 0 then grow:close() return end
-          size = 12
-          put("file", "123456789012")
+        -- Is replaced until it is noticed: the first look may come before or after.
+        local replace = uv.new_timer()
+        replace:start(4, 4, function()
+          if n > 0 then replace:close() return end
+          put("new", "123456789012")
+          uv.fs_rename(dir .. "/new", dir .. "/file")
         end)
         "#,
     );
