@@ -73,6 +73,12 @@ impl Stream {
         Ok(())
     }
 
+    /// Lets go of what was attached, as if it never had been.
+    pub(crate) fn detach(&self) {
+        self.set_directions(false, false);
+        self.fd.take();
+    }
+
     /// Says which directions there are.
     pub(crate) fn set_directions(&self, readable: bool, writable: bool) {
         self.readable.set(readable);

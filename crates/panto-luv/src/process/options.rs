@@ -23,9 +23,16 @@ pub(super) struct Child {
     command: Command,
     /// The descriptors that it gets, by number; `None` for what is to be empty.
     descriptors: Vec<Option<OwnedFd>>,
-    /// The streams that get our end of a new conversation with it.
-    ends: Vec<(Rc<Stream>, OwnedFd)>,
+    /// The streams that get our end of a new conversation with it, and its end.
+    ends: Vec<Ends>,
     detached: bool,
+}
+
+/// Both ends of a new conversation.
+struct Ends {
+    stream: Rc<Stream>,
+    ours: OwnedFd,
+    theirs: OwnedFd,
 }
 
 /// Reads path and options of a call of `spawn`.
@@ -154,14 +161,27 @@ impl Child {
         if let Some(number) = stream.descriptor() {
             return Ok(raw::duplicate(number)?);
         }
+        // One stream for two numbers, such as both outputs, is one conversation.
+        if let Some(known) = self
+            .ends
+            .iter()
+            .find(|ends| Rc::ptr_eq(&ends.stream, &stream))
+        {
+            return Ok(rustix::io::fcntl_dupfd_cloexec(&known.theirs, 3)?);
+        }
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
             SocketFlags::CLOEXEC,
             None,
         )?;
-        self.ends.push((stream, ours));
-        Ok(theirs)
+        let given = rustix::io::fcntl_dupfd_cloexec(&theirs, 3)?;
+        self.ends.push(Ends {
+            stream,
+            ours,
+            theirs,
+        });
+        Ok(given)
     }
 
     /// Starts it, and connects the streams to it.
@@ -178,36 +198,64 @@ impl Child {
             .enumerate()
             .filter_map(|(index, fd)| Some((fd?, i32::try_from(index + STANDARD).ok()?)))
             .collect();
-        let others = above_all_targets(others)?;
+        let (others, _taken) = above_all_targets(others)?;
         raw::prepare_child(&mut self.command, others, self.detached);
-        let child = {
-            let _runtime = uv.runtime().enter()?;
-            tokio::process::Command::from(self.command).spawn()?
-        };
+        let streams: Vec<_> = self
+            .ends
+            .iter()
+            .map(|ends| Rc::clone(&ends.stream))
+            .collect();
+        let child = attach(uv, self.ends)
+            .and_then(|()| spawn(uv, self.command))
+            .inspect_err(|_| streams.iter().for_each(|stream| stream.detach()))?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok());
-        for (stream, end) in self.ends {
-            stream.attach(uv, end)?;
-            stream.set_directions(true, true);
-        }
         Ok((child, pid.unwrap_or(0)))
     }
 }
 
+/// Gives the streams their ends. Before there is a child: once there is, nothing may fail any more.
+fn attach(uv: &Uv, ends: Vec<Ends>) -> Result<(), Failure> {
+    for Ends { stream, ours, .. } in ends {
+        stream.attach(uv, ours)?;
+        stream.set_directions(true, true);
+    }
+    Ok(())
+}
+
+fn spawn(uv: &Uv, command: Command) -> Result<tokio::process::Child, Failure> {
+    let _runtime = uv.runtime().enter()?;
+    Ok(tokio::process::Command::from(command).spawn()?)
+}
+
 /// Moves descriptors out of the way of the numbers that they are to be copied to: a copy must not overwrite one that is
-/// yet to be copied.
-fn above_all_targets(descriptors: Vec<(OwnedFd, i32)>) -> Result<Vec<(OwnedFd, i32)>, Failure> {
+/// yet to be copied. Returns also what takes those numbers up until the child is started, as std opens a descriptor of
+/// its own for that, which must not be overwritten either.
+fn above_all_targets(descriptors: Vec<(OwnedFd, i32)>) -> Result<Moved, Failure> {
     let highest = descriptors.iter().map(|(_, target)| *target).max();
-    let Some(highest) = highest else {
-        return Ok(descriptors);
+    let (Some(highest), Some((any, _))) = (highest, descriptors.first()) else {
+        return Ok((descriptors, Vec::new()));
     };
+    let mut taken = Vec::new();
+    loop {
+        let next = rustix::io::fcntl_dupfd_cloexec(any, 0)?;
+        if next.as_raw_fd() > highest {
+            break;
+        }
+        taken.push(next);
+    }
     let move_up = |(fd, target): (OwnedFd, i32)| {
         if fd.as_raw_fd() > highest {
             return Ok((fd, target));
         }
         Ok((rustix::io::fcntl_dupfd_cloexec(&fd, highest + 1)?, target))
     };
-    descriptors.into_iter().map(move_up).collect()
+    let moved = descriptors.into_iter().map(move_up);
+    let moved = moved.collect::<Result<_, rustix::io::Errno>>()?;
+    Ok((moved, taken))
 }
+
+/// Descriptors with their targets, and what takes the targets up.
+type Moved = (Vec<(OwnedFd, i32)>, Vec<OwnedFd>);
 
 /// The last position of a list that may have holes.
 fn last_position(list: &Table) -> Result<i64, Failure> {

@@ -155,12 +155,32 @@ fn descriptors_are_inherited_by_number_and_no_others() {
 }
 
 #[test]
+fn both_outputs_may_go_to_one_stream() {
+    logs(
+        r#"
+        local both, handle = uv.new_pipe(), nil
+        handle = uv.spawn("/bin/sh", { args = { "-c", "echo out; echo err >&2" }, stdio = { nil, both, both } }, function() handle:close() end)
+        local text = ""
+        both:read_start(function(_, data)
+          if data then text = text .. data return end
+          log(text)
+          both:close()
+        end)
+        "#,
+        &["out\nerr\n"],
+    );
+}
+
+#[test]
 fn what_cannot_be_started_says_why() {
     logs(
         r#"
         log(uv.spawn("/no/such/program", {}, print))
         log(uv.spawn("/bin/echo", { cwd = "/no/such/folder" }, print))
         log(uv.spawn("/etc", {}, print))
+        local stream = uv.new_pipe()
+        log(select(3, uv.spawn("/no/such/program", { stdio = { stream, stream, nil, nil, nil, nil, nil, stream } }, print)), (select(3, stream:fileno())))
+        stream:close() uv.run()
         log(pcall(uv.spawn, "/bin/echo"))
         log(pcall(uv.spawn, "/bin/echo", { args = { {} } }, print))
         log(pcall(uv.spawn, "/bin/echo", { stdio = { uv.new_timer() } }, print))
@@ -170,6 +190,7 @@ fn what_cannot_be_started_says_why() {
             "nil ENOENT: no such file or directory ENOENT",
             "nil ENOENT: no such file or directory ENOENT",
             "nil EACCES: permission denied EACCES",
+            "ENOENT EBADF",
             "false bad argument #2 to 'spawn' (table expected, got nil)",
             "false bad argument #2 to 'spawn' (option 'args' must be a list of strings)",
             "false bad argument #2 to 'spawn' (option 'stdio' must be a list of descriptors and streams)",
