@@ -100,6 +100,7 @@ mod semaphore;
 mod signal_handle;
 mod signals;
 mod socket_options;
+mod sockets;
 mod steps;
 mod stream;
 mod tcp;

@@ -8,8 +8,7 @@ use std::rc::Rc;
 
 use mlua::{LuaString, Table, Value};
 use rustix::fs::Mode;
-use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::pipe::PipeFlags;
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketType};
 
 use crate::api::Api;
 use crate::call::Call;
@@ -18,6 +17,7 @@ use crate::event_loop::Uv;
 use crate::failure::Failure;
 use crate::handle::{Base, Handle, Kind};
 use crate::request::{Request, RequestKind};
+use crate::sockets;
 use crate::stream::{self, Stream};
 
 /// A pipe.
@@ -101,7 +101,7 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
         Ok(0)
     })?;
     api.function("pipe", |call| {
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let (read, write) = sockets::pipe()?;
         let read = lend(call, read, nonblocking(call, 1)?)?;
         let write = lend(call, write, nonblocking(call, 2)?)?;
         let table = call.lua.create_table()?;
@@ -143,8 +143,7 @@ fn socket(call: &Call<'_>, pipe: &Pipe) -> Result<(), Failure> {
     if pipe.stream.has_fd() {
         return Ok(());
     }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let fd = sockets::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     pipe.stream.attach(call.uv, fd)
 }
 

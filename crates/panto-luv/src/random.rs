@@ -1,7 +1,6 @@
 //! Random bytes from the system.
 
 use mlua::{IntoLuaMulti, MultiValue, Value};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::api::Api;
 use crate::call::Call;
@@ -44,15 +43,33 @@ fn random(call: &Call<'_>) -> Result<MultiValue, Failure> {
     Ok(0.into_lua_multi(call.lua)?)
 }
 
-fn bytes(length: usize) -> Result<Vec<u8>, UvError> {
-    let mut bytes = vec![0; length];
+/// As many bytes as asked for.
+pub(crate) fn bytes(length: usize) -> Result<Vec<u8>, UvError> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|_| UvError::named("ENOMEM"))?;
+    bytes.resize(length, 0);
+    fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(target_os = "linux")]
+fn fill(bytes: &mut [u8]) -> Result<(), UvError> {
+    use rustix::rand::{GetRandomFlags, getrandom};
     let mut filled = 0;
-    while filled < length {
+    while filled < bytes.len() {
         match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
             Ok(more) => filled += more,
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(bytes)
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fill(bytes: &mut [u8]) -> Result<(), UvError> {
+    use std::io::Read;
+    Ok(std::fs::File::open("/dev/urandom")?.read_exact(bytes)?)
 }

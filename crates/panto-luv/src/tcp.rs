@@ -7,9 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mlua::{AnyUserData, Table, Value};
-use rustix::net::{
-    AddressFamily, Protocol, SocketAddrAny, SocketFlags, SocketType, ipproto, sockopt,
-};
+use rustix::net::{AddressFamily, Protocol, SocketAddrAny, SocketType, ipproto, sockopt};
 
 use crate::address;
 use crate::api::Api;
@@ -21,6 +19,7 @@ use crate::failure::Failure;
 use crate::handle::{Base, Handle, Kind};
 use crate::pipe;
 use crate::request::{Request, RequestKind};
+use crate::sockets;
 use crate::stream::{self, Stream};
 
 /// A TCP socket.
@@ -78,8 +77,7 @@ impl Tcp {
         if self.stream.has_fd() {
             return Ok(());
         }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        let fd = sockets::socket(family, SocketType::STREAM, Some(ipproto::TCP))?;
         self.stream.attach(uv, fd)?;
         self.apply_options()
     }
@@ -275,12 +273,7 @@ fn socketpair(call: &Call<'_>) -> Result<Table, Failure> {
             std::num::NonZero::new(number).map(Protocol::from_raw)
         }
     };
-    let (one, other) = rustix::net::socketpair(
-        AddressFamily::UNIX,
-        SocketType::from_raw(kind),
-        SocketFlags::CLOEXEC,
-        protocol,
-    )?;
+    let (one, other) = sockets::pair(SocketType::from_raw(kind), protocol)?;
     let one = pipe::lend(call, one, pipe::nonblocking(call, 3)?)?;
     let other = pipe::lend(call, other, pipe::nonblocking(call, 4)?)?;
     pipe::pair(call, [one, other])

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use mlua::{AnyUserData, Value};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use tokio::io::unix::AsyncFd;
 
 use crate::address;
@@ -17,6 +17,7 @@ use crate::event_loop::Uv;
 use crate::failure::Failure;
 use crate::handle::{Base, Handle, Kind};
 use crate::poll;
+use crate::sockets;
 use crate::tcp;
 
 mod membership;
@@ -71,8 +72,7 @@ impl Udp {
         if self.fd.borrow().is_some() {
             return Ok(());
         }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+        let fd = sockets::socket(family, SocketType::DGRAM, None)?;
         self.attach(uv, fd)
     }
 

@@ -35,7 +35,7 @@ pub(super) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
     })?;
     operation(api, "fs_fdatasync", |call| {
         let fd = descriptor(call, 1)?;
-        Ok(Operation::done(2, move || Ok(rustix::fs::fdatasync(fd?)?)))
+        Ok(Operation::done(2, move || sync_data(&*fd?)))
     })?;
     operation(api, "fs_ftruncate", |call| {
         let fd = descriptor(call, 1)?;
@@ -119,6 +119,16 @@ fn write(call: &Call<'_>) -> Result<Operation, Failure> {
         })?;
         Ok(Output::Integer(i64::try_from(written).unwrap_or(i64::MAX)))
     }))
+}
+
+#[cfg(target_os = "linux")]
+fn sync_data(fd: &OwnedFd) -> Result<(), UvError> {
+    Ok(rustix::fs::fdatasync(fd)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_data(fd: &OwnedFd) -> Result<(), UvError> {
+    Ok(rustix::fs::fsync(fd)?)
 }
 
 #[cfg(target_os = "linux")]

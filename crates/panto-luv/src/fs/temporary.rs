@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::paths::bytes_of;
 use super::{Operation, Output, operation};
 use crate::api::Api;
 use crate::errno::UvError;
+use crate::random;
 
 pub(super) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
     operation(api, "fs_mkdtemp", |call| {
@@ -49,10 +49,12 @@ fn first_free<T>(
         return Err(UvError::named("EINVAL"));
     };
     for _ in 0..ATTEMPTS {
-        let mut seed = [0_u8; 6];
-        getrandom(&mut seed, GetRandomFlags::empty())?;
+        let seed = random::bytes(PLACEHOLDER.len())?;
         let mut name = stem.to_vec();
-        name.extend(seed.map(|byte| LETTERS[usize::from(byte) % LETTERS.len()]));
+        name.extend(
+            seed.iter()
+                .map(|byte| LETTERS[usize::from(*byte) % LETTERS.len()]),
+        );
         let path =
             PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(name));
         match make(&path) {

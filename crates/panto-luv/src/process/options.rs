@@ -10,12 +10,13 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use mlua::{LuaString, Table, Value};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::SocketType;
 
 use crate::call::Call;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
 use crate::raw;
+use crate::sockets;
 use crate::stream::Stream;
 
 /// A child that is not started yet.
@@ -169,12 +170,7 @@ impl Child {
         {
             return Ok(rustix::io::fcntl_dupfd_cloexec(&known.theirs, 3)?);
         }
-        let (ours, theirs) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) = sockets::pair(SocketType::STREAM, None)?;
         let given = rustix::io::fcntl_dupfd_cloexec(&theirs, 3)?;
         self.ends.push(Ends {
             stream,

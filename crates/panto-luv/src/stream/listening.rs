@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::net::SocketFlags;
 use tokio::io::Interest;
 
 use super::{Stream, any_stream, open_stream, would_block};
@@ -14,6 +13,7 @@ use crate::callback::Callback;
 use crate::errno::UvError;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
+use crate::sockets;
 use crate::tasks::TaskGuard;
 
 /// A server, and the peer that waits to be accepted.
@@ -86,10 +86,7 @@ impl Stream {
             let Some(callback) = self.listening.callback.borrow().clone() else {
                 return;
             };
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let peer = fd.try_io(Interest::READABLE, |fd| {
-                Ok(rustix::net::accept_with(fd, flags)?)
-            });
+            let peer = fd.try_io(Interest::READABLE, |fd| Ok(sockets::accept(fd)?));
             match peer {
                 Ok(peer) => {
                     self.listening.waiting.replace(Some(peer));

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use mlua::AnyUserData;
-use rustix::net::{SendFlags, Shutdown};
+use rustix::net::Shutdown;
 use tokio::io::Interest;
 
 use super::{Stream, any_stream, open_stream, would_block};
@@ -18,6 +18,7 @@ use crate::errno::UvError;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
 use crate::request::{Request, RequestKind};
+use crate::sockets;
 use crate::tasks::TaskGuard;
 
 /// What is to be written, and whether that is the last of it.
@@ -132,7 +133,7 @@ impl Stream {
         let write = |fd: &OwnedFd| -> io::Result<usize> {
             Ok(if is_socket {
                 // A peer that is gone is an error of this write, and no signal to the process.
-                rustix::net::send(fd, data, SendFlags::NOSIGNAL)?
+                rustix::net::send(fd, data, sockets::without_signal())?
             } else {
                 rustix::io::write(fd, data)?
             })
