@@ -170,3 +170,98 @@ fn callbacks_run_in_the_context_they_were_registered_in() {
         "timer 7\ntimer 8\nasync 7\nasync 8"
     );
 }
+
+/// Drives a loop until nothing in it is alive, and counts the passes.
+async fn drive(bench: &Bench) -> usize {
+    let mut driver = bench.uv.driver().unwrap();
+    let mut passes = 0;
+    while driver.is_alive() {
+        driver.ready().await;
+        driver.pass();
+        passes += 1;
+    }
+    passes
+}
+
+#[test]
+fn everything_that_waits_works_under_a_host() {
+    runtime().block_on(async {
+        let variables = [("PATH".into(), "/bin:/usr/bin".into())];
+        let options = Options::hosted(Handle::current()).environment(variables);
+        let bench = Bench::with(options);
+        bench.eval::<()>(
+            r#"
+            local results = {}
+            local function done(name) results[#results + 1] = name end
+            uv.fs_stat("/", function(err, stat) done("stat:" .. stat.type) end)
+            local out, handle = uv.new_pipe(), nil
+            handle = uv.spawn("echo", { args = { "hi" }, stdio = { nil, out } }, function(code) done("exit:" .. code) handle:close() end)
+            out:read_start(function(_, data) if data then done("out:" .. data:sub(1, -2)) else out:close() end end)
+            local server, client = uv.new_tcp(), uv.new_tcp()
+            server:bind("127.0.0.1", 0)
+            server:listen(1, function()
+              local peer = uv.new_tcp()
+              server:accept(peer)
+              peer:write("over tcp", function() peer:close() server:close() end)
+            end)
+            client:connect("127.0.0.1", server:getsockname().port, function()
+              client:read_start(function(_, data) if data then done(data) else client:close() end end)
+            end)
+            local pipe = uv.pipe()
+            local poll = uv.new_poll(pipe.read)
+            poll:start("r", function() done("poll:" .. uv.fs_read(pipe.read, 1)) poll:close() end)
+            uv.fs_write(pipe.write, "!", nil, function() done("wrote") end)
+            uv.new_work(function(n) return n + 1 end, function(n) done("work:" .. n) end):queue(1)
+            local signal = uv.new_signal()
+            signal:start("sigwinch", function(name) done(name) signal:close() end)
+            uv.kill(uv.os_getpid(), "sigwinch")
+            local co = coroutine.create(function(co)
+              uv.getaddrinfo("127.0.0.1", nil, { numerichost = true, socktype = "stream" }, function(err, list)
+                assert(coroutine.resume(co, list[1].addr))
+              end)
+              done("resumed:" .. coroutine.yield())
+            end)
+            assert(coroutine.resume(co, co))
+            function report() table.sort(results) return table.concat(results, " ") end
+            "#,
+        );
+        drive(&bench).await;
+        assert_eq!(*bench.errors.borrow(), [""; 0]);
+        assert_eq!(
+            bench.eval::<String>("return report()"),
+            "exit:0 out:hi over tcp poll:! resumed:127.0.0.1 sigwinch stat:directory work:2 wrote"
+        );
+    });
+}
+
+#[test]
+fn a_loop_that_waits_does_not_turn() {
+    runtime().block_on(async {
+        let bench = Bench::with(Options::hosted(Handle::current()));
+        // What is open and has nothing to tell costs nothing.
+        bench.eval::<()>(
+            r#"
+            local quiet = uv.new_poll(uv.pipe().read)
+            quiet:start("r", print)
+            local timer = uv.new_timer()
+            uv.update_time()
+            timer:start(20, 0, function() quiet:close() timer:close() end)
+            "#,
+        );
+        let passes = drive(&bench).await;
+        assert!(passes <= 6, "{passes} passes");
+    });
+    let bench = Bench::new();
+    let turns: i64 = bench.eval(
+        r#"
+        local quiet = uv.new_poll(uv.pipe().read)
+        quiet:start("r", print)
+        local timer = uv.new_timer()
+        uv.update_time()
+        timer:start(20, 0, function() quiet:close() timer:close() end)
+        uv.run()
+        return uv.metrics_info().loop_count
+        "#,
+    );
+    assert!(turns <= 6, "{turns} turns");
+}
