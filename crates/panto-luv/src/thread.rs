@@ -6,17 +6,48 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
 
 use mlua::{AnyUserData, Value};
+use parking_lot::Mutex;
 
 use crate::api::Api;
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::isolated::{self, Program};
 
+#[cfg(target_os = "linux")]
+mod linux;
+
 /// A thread, as Lua holds it.
 struct Thread {
     id: ThreadId,
     /// What waits for its end; `None` for threads that this state did not start, or no longer holds.
     handle: RefCell<Option<JoinHandle<()>>>,
+    number: Number,
+}
+
+/// The system's number of a thread, as long as it runs: after that it may be another's. Who holds the lock keeps the
+/// thread from ending.
+#[cfg(target_os = "linux")]
+type Number = Arc<Mutex<Option<rustix::process::Pid>>>;
+/// Elsewhere there is nothing to do with it.
+#[cfg(not(target_os = "linux"))]
+type Number = Arc<Mutex<Option<()>>>;
+
+#[cfg(target_os = "linux")]
+use linux::own_number;
+#[cfg(not(target_os = "linux"))]
+fn own_number() {}
+
+#[cfg(target_os = "linux")]
+impl Thread {
+    /// Does something with the number of a thread that runs.
+    fn with_number<T>(
+        &self,
+        act: impl FnOnce(rustix::process::Pid) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let number = self.number.lock();
+        let number = number.ok_or_else(|| Failure::from(rustix::io::Errno::SRCH))?;
+        act(number)
+    }
 }
 
 pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
@@ -25,6 +56,7 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
         Ok(call.lua.create_any_userdata(Rc::new(Thread {
             id: thread::current().id(),
             handle: RefCell::new(None),
+            number: Arc::new(Mutex::new(Some(own_number()))),
         }))?)
     })?;
     api.function("thread_equal", |call| {
@@ -49,44 +81,20 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
             None => Err(call.system("EINVAL")),
         }
     })?;
-    register_names(api)?;
-    api.class::<Rc<Thread>>(
-        "luv_thread_t",
-        &[
-            ("equal", "thread_equal"),
-            ("join", "thread_join"),
-            ("detach", "thread_detach"),
-            #[cfg(target_os = "linux")]
-            ("getname", "thread_getname"),
-        ],
-    )
+    #[cfg(target_os = "linux")]
+    linux::register(api)?;
+    let methods = [
+        ("equal", "thread_equal"),
+        ("join", "thread_join"),
+        ("detach", "thread_detach"),
+    ];
+    api.class::<Rc<Thread>>("luv_thread_t", &[&methods[..], MORE_METHODS].concat())
 }
 
 #[cfg(target_os = "linux")]
-fn register_names(api: &mut Api<'_>) -> mlua::Result<()> {
-    api.function("thread_setname", |call| {
-        // The system has room for 15 bytes and the end.
-        let mut name = call.bytes(1)?;
-        name.truncate(15);
-        let name = std::ffi::CString::new(name).map_err(|_| call.system("EINVAL"))?;
-        rustix::thread::set_name(&name)?;
-        Ok(0)
-    })?;
-    api.function("thread_getname", |call| {
-        // Of others the system tells only by a number that is not portable to keep.
-        if argument(call, 1)?.id != thread::current().id() {
-            return Err(call.system("ENOTSUP"));
-        }
-        let name = rustix::thread::name()?;
-        Ok(call.lua.create_string(name.as_bytes())?)
-    })?;
-    api.function("thread_getcpu", |_| Ok(rustix::thread::sched_getcpu() + 1))
-}
-
+use linux::METHODS as MORE_METHODS;
 #[cfg(not(target_os = "linux"))]
-fn register_names(_: &mut Api<'_>) -> mlua::Result<()> {
-    Ok(())
-}
+const MORE_METHODS: &[(&str, &str)] = &[];
 
 fn argument(call: &Call<'_>, position: usize) -> Result<Rc<Thread>, Failure> {
     let userdata = call.userdata(position, "luv_thread")?;
@@ -111,13 +119,23 @@ fn new_thread(call: &Call<'_>) -> Result<AnyUserData, Failure> {
     let program = Program::from_argument(call, entry)?;
     let arguments = isolated::arguments(call, entry + 1)?;
     let inbox = Arc::clone(&call.uv.queue().inbox);
+    let number = Number::default();
+    let own = Arc::clone(&number);
+    let (begun, has_begun) = std::sync::mpsc::channel();
     let handle = builder.spawn(move || {
+        *own.lock() = Some(own_number());
+        // Nobody may be waiting any more, and this goes on.
+        let _ = begun.send(());
         if let Err(message) = program.run(arguments) {
             inbox.push(Box::new(move |uv| uv.report("new_thread", message)));
         }
+        *own.lock() = None;
     })?;
+    // So that whatever is asked of the thread next finds its number.
+    let _ = has_begun.recv();
     Ok(call.lua.create_any_userdata(Rc::new(Thread {
         id: handle.thread().id(),
         handle: RefCell::new(Some(handle)),
+        number,
     }))?)
 }

@@ -124,3 +124,33 @@ fn an_error_in_a_thread_goes_to_the_host() {
     let errors = bench.errors.borrow();
     assert!(errors[0].starts_with("in the thread"), "{errors:?}");
 }
+
+#[test]
+fn threads_have_names_and_processors() {
+    logs(
+        r##"
+        local named, over = uv.new_sem(), uv.new_sem()
+        local thread = uv.new_thread(function(named, over)
+          require("luv").thread_setname("a name that is too long")
+          named:post()
+          over:wait()
+        end, named, over)
+        named:wait()
+        log(thread:getname())
+        local cpus = thread:getaffinity()
+        log(#cpus == uv.cpumask_size(), cpus[uv.thread_getcpu()], thread:setaffinity(cpus))
+        log(#thread:setaffinity(cpus, true) == #cpus, (select(3, thread:setaffinity({}))))
+        log(select(3, thread:getaffinity(1)))
+        over:post()
+        thread:join()
+        log(select(3, thread:getname()), (select(3, thread:setaffinity(cpus))))
+        "##,
+        &[
+            "a name that is ",
+            "true true true",
+            "true EINVAL",
+            "EINVAL",
+            "ESRCH ESRCH",
+        ],
+    );
+}
