@@ -71,6 +71,7 @@ mod failure;
 mod clock;
 mod closing;
 mod handle;
+mod outcomes;
 mod queue;
 mod request;
 mod tasks;

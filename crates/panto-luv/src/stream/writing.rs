@@ -17,6 +17,7 @@ use crate::callback::Callback;
 use crate::errno::UvError;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
+use crate::outcomes::{Outcomes, tell};
 use crate::request::{Request, RequestKind};
 use crate::sockets;
 use crate::tasks::TaskGuard;
@@ -29,6 +30,7 @@ pub(super) struct Writing {
     watch: RefCell<Option<TaskGuard>>,
     /// The end, once it is asked for.
     end: RefCell<Option<Pending>>,
+    outcomes: Rc<Outcomes>,
 }
 
 struct Write {
@@ -40,25 +42,14 @@ struct Write {
 /// A request that waits to be told. The loop is alive until it is.
 type Pending = Option<Callback>;
 
-/// Tells a request how it went, in the pending phase.
-fn tell_later(uv: &Uv, pending: Pending, outcome: Result<(), UvError>) {
-    uv.queue().push(move |uv| tell(uv, pending, outcome));
-}
-
-fn tell(uv: &Uv, pending: Pending, outcome: Result<(), UvError>) {
-    uv.drop_alive();
-    if let Some(callback) = pending {
-        uv.invoke(&callback, outcome.err().map(UvError::name));
-    }
-}
-
 impl Writing {
     pub(super) fn unwatch(&self) {
         self.watch.take();
     }
 
-    /// Settles everything that is under way as cancelled.
+    /// Tells what is over, and settles what is under way as cancelled.
     pub(super) fn cancel(&self, uv: &Uv) {
+        self.outcomes.tell_all(uv);
         let cancelled = || Err(UvError::named("ECANCELED"));
         self.queued_bytes.set(0);
         let writes = std::mem::take(&mut *self.queue.borrow_mut());
@@ -115,7 +106,7 @@ impl Stream {
                     Err(UvError::from(error))
                 }
             };
-            tell_later(uv, write.pending, outcome);
+            self.writing.outcomes.add(uv, write.pending, outcome);
         }
         self.end_if_asked(uv);
     }
@@ -180,7 +171,7 @@ impl Stream {
                 }
                 None => Err(UvError::named("ENOTCONN")),
             };
-            tell_later(uv, end, outcome);
+            self.writing.outcomes.add(uv, end, outcome);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::callback::Callback;
 use crate::errno::UvError;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
+use crate::outcomes::{Outcomes, tell};
 use crate::request::{Request, RequestKind};
 use crate::tasks::TaskGuard;
 
@@ -27,6 +28,7 @@ use crate::tasks::TaskGuard;
 pub(super) struct Sending {
     queue: RefCell<VecDeque<Datagram>>,
     watch: RefCell<Option<TaskGuard>>,
+    outcomes: Rc<Outcomes>,
 }
 
 /// Something to send. The loop is alive until it is sent.
@@ -41,19 +43,13 @@ impl Sending {
         self.watch.take();
     }
 
-    /// Settles what is under way as cancelled.
+    /// Tells what is over, and settles what is under way as cancelled.
     pub(super) fn cancel(&self, uv: &Uv) {
+        self.outcomes.tell_all(uv);
         let datagrams = std::mem::take(&mut *self.queue.borrow_mut());
         for datagram in datagrams {
             tell(uv, datagram.callback, Err(UvError::named("ECANCELED")));
         }
-    }
-}
-
-fn tell(uv: &Uv, callback: Option<Callback>, outcome: Result<(), UvError>) {
-    uv.drop_alive();
-    if let Some(callback) = callback {
-        uv.invoke(&callback, outcome.err().map(UvError::name));
     }
 }
 
@@ -79,8 +75,7 @@ impl Udp {
                 }
                 outcome => outcome.map(drop).map_err(UvError::from),
             };
-            let callback = datagram.callback;
-            uv.queue().push(move |uv| tell(uv, callback, outcome));
+            self.sending.outcomes.add(uv, datagram.callback, outcome);
         }
     }
 

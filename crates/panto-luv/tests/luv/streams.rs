@@ -117,6 +117,40 @@ fn close_cancels_writes_before_it_calls_back() {
 }
 
 #[test]
+fn what_is_written_is_told_before_the_close_that_follows_it() {
+    logs(
+        r#"
+        local fds = uv.socketpair(nil, nil, { nonblock = true }, { nonblock = true })
+        local a, b, udp = uv.new_pipe(), uv.new_pipe(), uv.new_udp()
+        a:open(fds[1]) b:open(fds[2])
+        b:read_start(function(_, data)
+          b:write("bye", function(err) log("written", err) end)
+          b:shutdown(function(err) log("shut down", err) end)
+          b:close(function() log("closed") end)
+        end)
+        a:write("hello")
+        a:read_start(function(_, data)
+          log(data)
+          if not data then
+            a:close()
+            udp:send("x", "127.0.0.1", 9, function(err) log("sent", err) end)
+            udp:close(function() log("closed") end)
+          end
+        end)
+        "#,
+        &[
+            "written nil",
+            "shut down nil",
+            "closed",
+            "bye",
+            "nil",
+            "sent nil",
+            "closed",
+        ],
+    );
+}
+
+#[test]
 fn a_reader_that_is_gone_is_an_error_of_the_write() {
     logs(
         r#"
