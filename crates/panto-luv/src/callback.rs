@@ -74,6 +74,12 @@ impl Callback {
     }
 }
 
+/// An error that was raised on another thread.
+pub(crate) struct Raised {
+    pub(crate) message: String,
+    pub(crate) traceback: String,
+}
+
 /// How the loop enters Lua.
 pub(crate) struct Door {
     pub(crate) enter: Function,
@@ -127,7 +133,7 @@ impl Uv {
                     .map(|text| text.to_string_lossy())
                     .unwrap_or_default(),
             ),
-            Err(error) => (crate::failure::text_of(&error), String::new()),
+            Err(error) => crate::failure::text_and_traceback(&error),
         };
         (door.on_error)(&CallbackError {
             origin,
@@ -137,11 +143,11 @@ impl Uv {
     }
 
     /// Tells the host of an error on another thread.
-    pub(crate) fn report(&self, origin: &'static str, message: String) {
+    pub(crate) fn report(&self, origin: &'static str, raised: Raised) {
         (self.door().on_error)(&CallbackError {
             origin,
-            message,
-            traceback: String::new(),
+            message: raised.message,
+            traceback: raised.traceback,
         });
     }
 }

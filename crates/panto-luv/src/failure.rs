@@ -58,9 +58,23 @@ impl From<mlua::Error> for Failure {
 
 /// The text of an error as Lua would have seen it: without mlua's prefix and traceback.
 pub(crate) fn text_of(error: &mlua::Error) -> String {
+    text_and_traceback(error).0
+}
+
+/// The text of an error, and where it was raised if that is known.
+pub(crate) fn text_and_traceback(error: &mlua::Error) -> (String, String) {
     match error {
-        mlua::Error::CallbackError { cause, .. } => text_of(cause),
-        mlua::Error::RuntimeError(text) => text.clone(),
-        other => other.to_string(),
+        mlua::Error::CallbackError { cause, traceback } => (text_of(cause), traceback.clone()),
+        mlua::Error::RuntimeError(text) => match text.split_once(TRACEBACK) {
+            Some((message, traceback)) => (
+                message.to_owned(),
+                format!("{}{traceback}", TRACEBACK.trim_start()),
+            ),
+            None => (text.clone(), String::new()),
+        },
+        other => (other.to_string(), String::new()),
     }
 }
+
+/// What mlua, as Lua's own interpreter, puts between a message and where it was raised.
+const TRACEBACK: &str = "\nstack traceback:";

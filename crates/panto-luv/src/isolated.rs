@@ -4,8 +4,9 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, MultiValue, Value};
 
 use crate::call::Call;
+use crate::callback::Raised;
 use crate::errno::UvError;
-use crate::failure::{Failure, text_of};
+use crate::failure::{Failure, text_and_traceback};
 use crate::install::{self, Options};
 use crate::thread_value::{self, Arguments, ThreadValue};
 
@@ -45,8 +46,11 @@ impl Program {
     }
 
     /// Runs it on this thread in a new state, and returns what it returns, or what it raised.
-    pub(crate) fn run(self, arguments: Vec<ThreadValue>) -> Result<Vec<ThreadValue>, String> {
-        self.try_run(arguments).map_err(|error| text_of(&error))
+    pub(crate) fn run(self, arguments: Vec<ThreadValue>) -> Result<Vec<ThreadValue>, Raised> {
+        self.try_run(arguments).map_err(|error| {
+            let (message, traceback) = text_and_traceback(&error);
+            Raised { message, traceback }
+        })
     }
 
     fn try_run(self, arguments: Vec<ThreadValue>) -> mlua::Result<Vec<ThreadValue>> {
@@ -96,4 +100,4 @@ pub(crate) fn arguments(call: &Call<'_>, position: usize) -> Result<Vec<ThreadVa
 }
 
 /// What became of a program: its error, or its results. The outer failure is that it never ran.
-pub(crate) type Outcome = Result<Result<Vec<ThreadValue>, String>, UvError>;
+pub(crate) type Outcome = Result<Result<Vec<ThreadValue>, Raised>, UvError>;

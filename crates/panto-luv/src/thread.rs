@@ -126,8 +126,8 @@ fn new_thread(call: &Call<'_>) -> Result<AnyUserData, Failure> {
         *own.lock() = Some(own_number());
         // Nobody may be waiting any more, and this goes on.
         let _ = begun.send(());
-        if let Err(message) = program.run(arguments) {
-            inbox.push(Box::new(move |uv| uv.report("new_thread", message)));
+        if let Err(raised) = program.run(arguments) {
+            inbox.push(Box::new(move |uv| uv.report("new_thread", raised)));
         }
         *own.lock() = None;
     })?;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::api::Api;
 use crate::call::Call;
-use crate::callback::Callback;
+use crate::callback::{Callback, Raised};
 use crate::errno::UvError;
 use crate::failure::Failure;
 use crate::isolated::{self, Outcome, Program};
@@ -43,11 +43,17 @@ fn queue(call: &Call<'_>) -> Result<bool, Failure> {
         move |uv, outcome: Outcome| match outcome {
             Ok(Ok(results)) => uv.invoke(&after, Arguments(results)),
             // Whoever waits for the end is told of it, and the host of the reason.
-            Ok(Err(message)) => {
-                uv.report("new_work", message);
+            Ok(Err(raised)) => {
+                uv.report("new_work", raised);
                 uv.invoke(&after, ());
             }
-            Err(error) => uv.report("new_work", error.message()),
+            Err(error) => uv.report(
+                "new_work",
+                Raised {
+                    message: error.message(),
+                    traceback: String::new(),
+                },
+            ),
         },
     )?;
     Ok(true)
