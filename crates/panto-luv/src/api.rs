@@ -112,7 +112,8 @@ impl<'a> Api<'a> {
 /// What Lua gets for a failure.
 fn answer(lua: &Lua, failure: Failure) -> mlua::Result<MultiValue> {
     match failure {
-        Failure::Misuse(message) => (fail_marker(), message).into_lua_multi(lua),
+        Failure::Misuse(message) => (fail_marker(), message, 2).into_lua_multi(lua),
+        Failure::Raised(message) => (fail_marker(), message, 0).into_lua_multi(lua),
         Failure::Refused(message) => (Value::Nil, message).into_lua_multi(lua),
         Failure::System { error, subject } => {
             let mut message = error.message().into_bytes();

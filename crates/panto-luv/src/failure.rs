@@ -9,6 +9,8 @@ use crate::errno::UvError;
 pub(crate) enum Failure {
     /// The arguments are wrong; raised as a plain string at the caller's level.
     Misuse(String),
+    /// Lua code that was called raised this; raised again as it was.
+    Raised(String),
     /// The system refused; answered as `nil, message, name`.
     System {
         error: UvError,
@@ -52,7 +54,12 @@ impl From<rustix::io::Errno> for Failure {
 
 impl From<mlua::Error> for Failure {
     fn from(error: mlua::Error) -> Self {
-        Self::Misuse(text_of(&error))
+        let text = text_of(&error);
+        match error {
+            mlua::Error::RuntimeError(_) | mlua::Error::CallbackError { .. } => Self::Raised(text),
+            // A value of the wrong type, in a table of options.
+            _ => Self::Misuse(text),
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 local FAIL, traceback = ...
 local error, tostring, type, xpcall = error, tostring, type, xpcall
 
--- `check` is a tail call, so that level 2 is the caller of the guarded function.
+-- After the marker come a message and the level at which to raise it. `check` and `error` are tail calls, so that level 2
+-- is the caller of the guarded function.
 local function check(first, ...)
   if first == FAIL then
-    error((...), 2)
+    return error(...)
   end
   return first, ...
 end

@@ -117,9 +117,9 @@ fn walk_sees_every_handle_that_is_not_closed() {
 fn an_error_in_walk_is_the_callers() {
     let bench = Bench::new();
     let message: String = bench.eval(
-        "uv.new_timer() return select(2, pcall(uv.walk, function() error('no further', 0) end))",
+        "uv.new_timer() return select(2, pcall(function() uv.walk(function() error('no further') end) end))",
     );
-    assert_eq!(message, "no further");
+    assert_eq!(message, "test:1: no further");
 }
 
 #[test]
