@@ -37,6 +37,7 @@ mod google_generate;
 mod harmless;
 mod history;
 mod http;
+mod lenient;
 mod openai_chat;
 mod openai_responses;
 mod prompt_cache;

@@ -3,6 +3,7 @@
 //! The format is `sse-stream`'s part (byte order mark, line ends, comments, fields). Here each
 //! event gets a bound, and failures become provider errors.
 
+mod halves;
 mod tail;
 
 use std::pin::Pin;
@@ -15,6 +16,8 @@ use pantograph::ProviderError;
 use parking_lot::Mutex;
 use sse_stream::{Error, Sse, SseByteStream};
 use tail::Tail;
+
+use crate::failure::MAX_BODY_BYTES;
 
 /// How large one event may be: far above any image, far below what hurts.
 pub(crate) const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
@@ -59,9 +62,27 @@ impl Events {
                 ..
             } = sse
             {
+                let data = halves::replaced(data);
                 return Poll::Ready(Some(Ok(Event { name: event, data })));
             }
         }
+    }
+
+    /// The beginning of a body that ended without one event, and that was not about to have one.
+    pub(crate) fn other_text(&self) -> Option<String> {
+        let unread = self.unread.lock();
+        let text = String::from_utf8_lossy(&unread.head);
+        let first = text
+            .trim_start_matches('\u{FEFF}')
+            .trim_start()
+            .lines()
+            .next()?;
+        let is_field = |name: &&str| first.starts_with(*name) || name.starts_with(first);
+        let is_other = !unread.has_events
+            && ![":", "data:", "event:", "id:", "retry:"]
+                .iter()
+                .any(is_field);
+        is_other.then(|| text.into_owned())
     }
 
     /// An error that the body ended with, and that is no event.
@@ -86,17 +107,31 @@ struct Bounded {
     unread: Arc<Mutex<Unread>>,
 }
 
-/// What came since the last event.
+/// What came since the last event, and before the first.
 #[derive(Default)]
 struct Unread {
     bytes: usize,
     tail: Tail,
+    /// What the body began with, until there was an event.
+    head: Vec<u8>,
+    has_events: bool,
 }
 
 impl Unread {
     fn event(&mut self) {
         self.bytes = 0;
         self.tail.event();
+        self.has_events = true;
+        self.head = Vec::new();
+    }
+
+    fn push(&mut self, chunk: &Bytes) {
+        self.bytes += chunk.len();
+        self.tail.push(chunk);
+        if !self.has_events {
+            let room = MAX_BODY_BYTES.saturating_sub(self.head.len());
+            self.head.extend_from_slice(&chunk[..room.min(chunk.len())]);
+        }
     }
 }
 
@@ -107,8 +142,7 @@ impl Stream for Bounded {
         let next = self.body.as_mut().poll_next(cx);
         if let Poll::Ready(Some(Ok(bytes))) = &next {
             let mut unread = self.unread.lock();
-            unread.bytes += bytes.len();
-            unread.tail.push(bytes);
+            unread.push(bytes);
             if unread.bytes > MAX_EVENT_BYTES {
                 return Poll::Ready(Some(Err(ProviderError::transport(format!(
                     "the provider sent {} MiB without an event",

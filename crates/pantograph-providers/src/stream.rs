@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -9,19 +10,28 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
-use pantograph::ProviderError;
 use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request};
 use pantograph::wire_name::WireNames;
-use reqwest::Response;
+use pantograph::{ErrorClass, ProviderError};
+use reqwest::header::HeaderMap;
+use reqwest::{Response, StatusCode};
+use tokio::time::{Instant, Sleep};
 
 use crate::endpoint::Endpoint;
 use crate::failure::{self, Exchange};
 use crate::history;
 use crate::http::{self, Head, Post};
-use crate::sse::{Body, Events};
+use crate::sse::{Body, Event, Events};
 
 /// How long the words of a failure are waited for; its status is known already.
 const WORDS_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a server that gave the reason to end may keep the connection open without a word.
+const LULL: Duration = Duration::from_secs(2);
+
+/// How much the events of one answer may hold: the core bounds what it is told, and decoders
+/// also keep what they tell it later or never.
+const MAX_ANSWER_BYTES: usize = 128 * 1024 * 1024;
 
 /// Turns a protocol's own events into the core's.
 pub(crate) trait Decoder: Send {
@@ -42,6 +52,11 @@ pub(crate) trait Decoder: Send {
     fn end(&mut self, out: &mut VecDeque<ProtocolEvent>) -> Result<(), ProviderError> {
         let _ = out;
         Ok(())
+    }
+
+    /// Whether the answer is complete should nothing more come.
+    fn is_finished(&self) -> bool {
+        false
     }
 }
 
@@ -103,6 +118,10 @@ struct WireStream<D> {
     exchange: Option<Exchange>,
     decoder: D,
     ready: VecDeque<ProtocolEvent>,
+    /// Bytes of event data.
+    taken: usize,
+    /// Runs while a finished answer waits for more.
+    lull: Option<Pin<Box<Sleep>>>,
 }
 
 enum State {
@@ -118,6 +137,8 @@ impl<D: Decoder> WireStream<D> {
             exchange: None,
             decoder,
             ready: VecDeque::new(),
+            taken: 0,
+            lull: None,
         }
     }
 
@@ -129,19 +150,69 @@ impl<D: Decoder> WireStream<D> {
                 self.exchange = Some(exchange);
                 self.state = State::Reading(Box::new(Events::new(answer?)));
             }
-            State::Reading(events) => match ready!(events.poll_event(cx)).transpose()? {
-                Some(event) if event.data.trim() != "[DONE]" => {
-                    let name = event.name.as_deref();
-                    self.decoder.event(name, &event.data, &mut self.ready)?;
+            State::Reading(events) => {
+                let event = match events.poll_event(cx) {
+                    Poll::Ready(event) => event.transpose()?,
+                    Poll::Pending if self.decoder.is_finished() => {
+                        let until = || Box::pin(tokio::time::sleep_until(Instant::now() + LULL));
+                        ready!(self.lull.get_or_insert_with(until).as_mut().poll(cx));
+                        None
+                    }
+                    Poll::Pending => return Poll::Pending,
+                };
+                self.lull = None;
+                match event {
+                    Some(event) if event.data.trim() != "[DONE]" => self.take(event)?,
+                    _ => {
+                        let other = events.other_text();
+                        self.state = State::Ended;
+                        if let Some(text) = other {
+                            return Poll::Ready(Err(self.no_events(text)));
+                        }
+                        self.decoder.end(&mut self.ready)?;
+                    }
                 }
-                _ => {
-                    self.state = State::Ended;
-                    self.decoder.end(&mut self.ready)?;
-                }
-            },
+            }
             State::Ended => {}
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), ProviderError> {
+        self.taken = self.taken.saturating_add(event.data.len());
+        if self.taken > MAX_ANSWER_BYTES {
+            return Err(ProviderError::new(
+                ErrorClass::Terminal,
+                format!(
+                    "the answer is larger than any answer may be ({} MiB of events)",
+                    MAX_ANSWER_BYTES >> 20
+                ),
+            ));
+        }
+        let name = event.name.as_deref();
+        let taken = self.decoder.event(name, &event.data, &mut self.ready);
+        let (Err(error), Some(exchange)) = (&taken, &self.exchange) else {
+            return taken;
+        };
+        // An error may quote the beginning of the event, and where it was cut, half a secret.
+        let harmless = exchange.redact(event.data.clone());
+        if harmless == event.data {
+            return taken;
+        }
+        let again = self.decoder.event(name, &harmless, &mut self.ready);
+        again.and(Err(ProviderError::new(
+            error.class,
+            "the provider sent a broken event",
+        )))
+    }
+
+    /// The failure that a body without events is, whatever its head said.
+    fn no_events(&self, text: String) -> ProviderError {
+        let text = match &self.exchange {
+            Some(exchange) => exchange.redact(text),
+            None => text,
+        };
+        failure::from_answer(StatusCode::OK, &HeaderMap::new(), &text)
     }
 
     /// Ends the stream. A body that is at its end already gives its connection back to the pool.

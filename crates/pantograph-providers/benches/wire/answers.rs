@@ -123,7 +123,7 @@ pub(crate) const RESPONSES: Answer = Answer {
     after: concat!(r#"","logprobs":[],"obfuscation":"vWhPLBCK7Cq"}"#, "\n\n"),
     end: concat!(
         "event: response.output_item.done\n",
-        r#"data: {"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","content":[{"type":"output_text","text":"as above"}],"role":"assistant"}}"#,
+        r#"data: {"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","content":[],"role":"assistant"}}"#,
         "\n\nevent: response.completed\n",
         r#"data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","usage":{"input_tokens":37,"output_tokens":11}}}"#,
         "\n\n",

@@ -7,6 +7,7 @@ use pantograph::protocol::ProtocolEvent;
 use pantograph::wire_name::WireNames;
 use pantograph::{ErrorClass, ProviderError, RawJson, StopReason, Usage};
 use serde::Deserialize;
+use serde::de::value::StrDeserializer;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,6 +15,7 @@ use super::binding::{self, NEVER, Prefix};
 use super::thinking;
 use crate::failure;
 use crate::harmless;
+use crate::lenient;
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -118,10 +120,37 @@ impl MessagesDecoder {
         });
     }
 
-    fn delta(&mut self, number: u32, delta: Delta, out: &mut VecDeque<ProtocolEvent>) {
-        let Some(open) = self.open.iter_mut().rfind(|open| open.number == number) else {
-            return;
+    /// Takes in what is added to a block. Text for one that did not begin, or has ended, or is of
+    /// another kind begins a block.
+    fn delta(
+        &mut self,
+        number: u32,
+        delta: Delta,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Result<(), ProviderError> {
+        let found = self
+            .open
+            .iter()
+            .rposition(|open| open.number == number && delta.fits(&open.kind));
+        let at = match (found, delta.begins()) {
+            (Some(at), _) => at,
+            (None, Some(kind)) => {
+                self.open.push(Open {
+                    number,
+                    index: self.next,
+                    kind,
+                });
+                self.next += 1;
+                self.open.len() - 1
+            }
+            (None, None) if delta.has_input() => {
+                return Err(ProviderError::transport(
+                    "the provider's stream has the input of a tool call that did not begin",
+                ));
+            }
+            (None, None) => return Ok(()),
         };
+        let open = &mut self.open[at];
         let index = open.index;
         match &mut open.kind {
             Kind::Text { is_blank } => {
@@ -145,6 +174,7 @@ impl MessagesDecoder {
                 input.push_str(delta.partial_json.as_deref().unwrap_or_default());
             }
         }
+        Ok(())
     }
 
     fn end_block(&mut self, number: u32, out: &mut VecDeque<ProtocolEvent>) {
@@ -209,7 +239,7 @@ impl Decoder for MessagesDecoder {
         let event: Event<'_> = match serde_json::from_str(data) {
             Ok(event) => event,
             // An event of a kind that is not known may have any shape.
-            Err(_) if is_unknown_event(data) => return Ok(()),
+            Err(_) if is_unknown_event(data) || name.is_some_and(is_unknown_name) => return Ok(()),
             Err(_) => {
                 return Err(failure::malformed("the provider sent a broken event", data));
             }
@@ -231,7 +261,7 @@ impl Decoder for MessagesDecoder {
             }
             EventKind::ContentBlockDelta => {
                 if let Some(delta) = event.delta {
-                    self.delta(number, delta, out);
+                    self.delta(number, delta, out)?;
                 }
             }
             EventKind::ContentBlockStop => self.end_block(number, out),
@@ -259,13 +289,15 @@ struct Event<'a> {
     #[serde(borrow)]
     content_block: Option<&'a RawValue>,
     delta: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient::field")]
     message: Option<Box<Started>>,
+    #[serde(default, deserialize_with = "lenient::field")]
     usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EventKind {
     MessageStart,
@@ -291,6 +323,43 @@ struct Delta {
     partial_json: Option<String>,
     stop_reason: Option<String>,
     stop_details: Option<Box<StopDetails>>,
+}
+
+impl Delta {
+    fn has_text(&self) -> bool {
+        self.text.as_ref().is_some_and(|text| !text.is_empty())
+    }
+
+    fn has_thinking(&self) -> bool {
+        let thinking = self.thinking.as_ref();
+        thinking.is_some_and(|thinking| !thinking.is_empty())
+    }
+
+    fn has_input(&self) -> bool {
+        let input = self.partial_json.as_ref();
+        input.is_some_and(|input| !input.is_empty())
+    }
+
+    /// Whether a block of the kind can take it.
+    fn fits(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Text { .. } => !self.has_thinking() && !self.has_input(),
+            Kind::Thinking { .. } => !self.has_text() && !self.has_input(),
+            Kind::Call { .. } => !self.has_text() && !self.has_thinking(),
+            Kind::Opaque { .. } => true,
+        }
+    }
+
+    /// The block that it could be of if there is none.
+    fn begins(&self) -> Option<Kind> {
+        match (self.has_text(), self.has_thinking()) {
+            (true, _) => Some(Kind::Text { is_blank: true }),
+            (_, true) => Some(Kind::Thinking {
+                signature: String::new(),
+            }),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -323,20 +392,27 @@ enum BlockKind {
 
 #[derive(Deserialize)]
 struct Started {
+    #[serde(default, deserialize_with = "lenient::field")]
     usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Deserialize)]
 struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::field")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
+    #[serde(default, deserialize_with = "lenient::field")]
     thinking_tokens: Option<u64>,
 }
 
@@ -388,10 +464,17 @@ fn whole_item(block: &str, text: String, input: &str) -> Option<RawJson> {
 fn is_unknown_event(data: &str) -> bool {
     #[derive(Deserialize)]
     struct Tag {
-        #[serde(rename = "type", default)]
-        kind: EventKind,
+        #[serde(rename = "type", default, deserialize_with = "lenient::field")]
+        kind: Option<EventKind>,
     }
-    serde_json::from_str::<Tag>(data).is_ok_and(|tag| tag.kind == EventKind::Other)
+    let tag = serde_json::from_str::<Tag>(data);
+    tag.is_ok_and(|tag| tag.kind.unwrap_or_default() == EventKind::Other)
+}
+
+/// Whether nobody here knows an event of this name.
+fn is_unknown_name(name: &str) -> bool {
+    let kind = EventKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(name));
+    kind == Ok(EventKind::Other) && name != "message"
 }
 
 fn refusal(delta: &Delta) -> ProviderError {

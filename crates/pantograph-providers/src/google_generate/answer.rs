@@ -7,6 +7,8 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::lenient;
+
 /// One event: a piece of an answer, which has no kind of its own.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,6 +16,7 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     pub(super) candidates: Option<Vec<Candidate<'a>>>,
     pub(super) prompt_feedback: Option<PromptFeedback>,
+    #[serde(default, deserialize_with = "lenient::field")]
     pub(super) usage_metadata: Option<WireUsage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -88,12 +91,17 @@ pub(super) struct PromptFeedback {
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireUsage {
     /// Those of the cache included.
+    #[serde(default, deserialize_with = "lenient::field")]
     prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     cached_content_token_count: Option<u64>,
     /// What tools of the provider added to the prompt; not part of its count.
+    #[serde(default, deserialize_with = "lenient::field")]
     tool_use_prompt_token_count: Option<u64>,
     /// Thoughts excluded.
+    #[serde(default, deserialize_with = "lenient::field")]
     candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     thoughts_token_count: Option<u64>,
 }
 

@@ -228,6 +228,10 @@ impl Decoder for GenerateDecoder {
         out.push_back(ProtocolEvent::Done { stop });
         Ok(())
     }
+
+    fn is_finished(&self) -> bool {
+        self.stop.is_some()
+    }
 }
 
 fn fresh(next: &mut u32) -> u32 {

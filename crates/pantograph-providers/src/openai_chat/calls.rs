@@ -1,6 +1,8 @@
 //! Tool calls out of their pieces.
 
-use pantograph::RawJson;
+use std::collections::HashMap;
+
+use pantograph::{ErrorClass, ProviderError, RawJson};
 use serde::de::IgnoredAny;
 
 use super::chunk::CallDelta;
@@ -12,12 +14,17 @@ use super::chunk::CallDelta;
 #[derive(Default)]
 pub(super) struct Calls {
     slots: Vec<Slot>,
+    /// The last call of each number and of each id.
+    by_number: HashMap<u32, usize>,
+    by_id: HashMap<String, usize>,
 }
+
+/// How many calls an answer may have; the core takes no more blocks.
+const MAX_CALLS: usize = 4_096;
 
 /// One call.
 #[derive(Default)]
 pub(super) struct Slot {
-    number: Option<u32>,
     pub(super) id: String,
     /// On the wire.
     pub(super) name: String,
@@ -30,18 +37,41 @@ pub(super) struct Slot {
 }
 
 impl Calls {
-    /// Takes a piece in; gives the call that it belongs to.
-    pub(super) fn take(&mut self, piece: CallDelta<'_>) -> &mut Slot {
-        let at = self.find(&piece).unwrap_or_else(|| {
-            self.slots.push(Slot {
-                number: piece.index,
-                ..Slot::default()
-            });
-            self.slots.len() - 1
-        });
+    /// Takes a piece in; gives the call that it belongs to, unless it says nothing.
+    ///
+    /// # Errors
+    ///
+    /// There are more calls than an answer may have.
+    pub(super) fn take(
+        &mut self,
+        piece: CallDelta<'_>,
+    ) -> Result<Option<&mut Slot>, ProviderError> {
+        if piece.is_blank() {
+            return Ok(None);
+        }
+        let at = match self.find(&piece) {
+            Some(at) => at,
+            None if self.slots.len() >= MAX_CALLS => {
+                return Err(ProviderError::new(
+                    ErrorClass::Terminal,
+                    format!("the answer has more than {MAX_CALLS} tool calls"),
+                ));
+            }
+            None => {
+                let at = self.slots.len();
+                self.by_number
+                    .extend(piece.index.map(|number| (number, at)));
+                self.slots.push(Slot::default());
+                at
+            }
+        };
         let slot = &mut self.slots[at];
+        let had_id = !slot.id.is_empty();
         slot.take(piece);
-        slot
+        if !had_id && !slot.id.is_empty() {
+            self.by_id.insert(slot.id.clone(), at);
+        }
+        Ok(Some(slot))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
@@ -54,14 +84,11 @@ impl Calls {
         let has_name = name.is_some_and(|name| !name.is_empty());
         let last = || self.slots.len().checked_sub(1);
         let at = match piece.index {
-            Some(number) => self
-                .slots
-                .iter()
-                .rposition(|slot| slot.number == Some(number)),
+            Some(number) => self.by_number.get(&number).copied(),
             None if !id.is_empty() => self
-                .slots
-                .iter()
-                .rposition(|slot| slot.id == id)
+                .by_id
+                .get(id)
+                .copied()
                 .or_else(|| last().filter(|_| !has_name)),
             None => last().filter(|&at| !has_name || self.slots[at].name.is_empty()),
         }?;

@@ -10,17 +10,22 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::lenient;
+
 /// What one event holds. Fields that are not here do not matter, and those that most events lack
 /// are boxed, since what is read is moved.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
+    #[serde(default, deserialize_with = "lenient::field")]
     usage: Option<Box<WireUsage>>,
     /// Where Groq reported usage before it took `stream_options`.
+    #[serde(default, deserialize_with = "lenient::field")]
     x_groq: Option<Box<UsageBeside>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::field")]
     object: Option<Object>,
 }
 
@@ -53,6 +58,7 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) finish_reason: Option<Cow<'a, str>>,
     /// Where Moonshot reports it.
+    #[serde(default, deserialize_with = "lenient::field")]
     pub(super) usage: Option<Box<WireUsage>>,
 }
 
@@ -79,6 +85,20 @@ pub(super) struct CallDelta<'a> {
     pub(super) extra_content: Option<&'a RawValue>,
 }
 
+impl CallDelta<'_> {
+    /// Whether it says nothing but a number.
+    pub(super) fn is_blank(&self) -> bool {
+        let says_nothing = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
+        let is_empty = |function: &FunctionDelta| {
+            let arguments = function.arguments.as_ref();
+            says_nothing(&function.name) && arguments.is_none_or(|text| text.0.is_empty())
+        };
+        says_nothing(&self.id)
+            && self.function.as_ref().is_none_or(is_empty)
+            && self.extra_content.is_none()
+    }
+}
+
 #[derive(Default, Deserialize)]
 pub(super) struct FunctionDelta {
     pub(super) name: Option<String>,
@@ -87,27 +107,36 @@ pub(super) struct FunctionDelta {
 
 #[derive(Deserialize)]
 struct UsageBeside {
+    #[serde(default, deserialize_with = "lenient::field")]
     usage: Option<Box<WireUsage>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::field")]
     prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, deserialize_with = "lenient::field")]
     completion_tokens_details: Option<CompletionDetails>,
     /// DeepSeek's word for what was cached.
+    #[serde(default, deserialize_with = "lenient::field")]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
+    #[serde(default, deserialize_with = "lenient::field")]
     cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
+    #[serde(default, deserialize_with = "lenient::field")]
     reasoning_tokens: Option<u64>,
 }
 

@@ -43,7 +43,7 @@ impl ChatDecoder {
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
         if let Some(delta) = choice.delta {
-            self.delta(delta, out);
+            self.delta(delta, out)?;
         }
         let usage = choice.usage.map(|usage| (*usage).into());
         out.extend(usage.map(ProtocolEvent::Usage));
@@ -57,7 +57,11 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut VecDeque<ProtocolEvent>) {
+    fn delta(
+        &mut self,
+        delta: Delta<'_>,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) -> Result<(), ProviderError> {
         // Servers that have both fields say the same in both.
         let thought = [delta.reasoning_content, delta.reasoning]
             .into_iter()
@@ -84,11 +88,13 @@ impl ChatDecoder {
         });
         let pieces = delta.tool_calls.into_iter().flatten().chain(old_form);
         for piece in pieces {
-            let slot = self.calls.take(piece);
-            if slot.block.is_some() || slot.is_ready() {
+            if let Some(slot) = self.calls.take(piece)?
+                && (slot.block.is_some() || slot.is_ready())
+            {
                 self.blocks.call(slot, &self.names, out);
             }
         }
+        Ok(())
     }
 }
 
@@ -150,6 +156,10 @@ impl Decoder for ChatDecoder {
         self.blocks.close(out);
         out.push_back(ProtocolEvent::Done { stop });
         Ok(())
+    }
+
+    fn is_finished(&self) -> bool {
+        self.stop.is_some()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Each output item is one block. The end of an item holds all of it, so it also speaks for
 //! deltas that did not come.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use pantograph::protocol::ProtocolEvent;
@@ -22,8 +22,10 @@ pub(super) struct ResponsesDecoder {
     names: Arc<WireNames>,
     /// The items that have begun and not ended; rarely more than one.
     open: Vec<Open>,
-    /// The index of the next block.
-    next: u32,
+    /// The kinds of the items that have begun; the place of one is the index of its block.
+    begun: Vec<ItemKind>,
+    /// The items that have ended.
+    ended: HashSet<Option<u32>>,
     has_calls: bool,
 }
 
@@ -36,6 +38,10 @@ struct Open {
     part: Option<Part>,
     /// For a call: its name is known and told.
     is_named: bool,
+    /// What came of its text.
+    text: String,
+    /// What the ends of its parts say that its text is.
+    whole: String,
     /// Whether any of its text or input came.
     has_come: bool,
 }
@@ -54,7 +60,8 @@ impl ResponsesDecoder {
         Self {
             names,
             open: Vec::new(),
-            next: 0,
+            begun: Vec::new(),
+            ended: HashSet::new(),
             has_calls: false,
         }
     }
@@ -66,8 +73,8 @@ impl ResponsesDecoder {
         kind: ItemKind,
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Open {
-        let index = self.next;
-        self.next += 1;
+        let index = self.begun.len() as u32;
+        self.begun.push(kind);
         out.extend(delta(kind, index, String::new()));
         Open {
             output_index,
@@ -75,6 +82,8 @@ impl ResponsesDecoder {
             kind,
             part: None,
             is_named: false,
+            text: String::new(),
+            whole: String::new(),
             has_come: false,
         }
     }
@@ -111,13 +120,22 @@ impl ResponsesDecoder {
         item: &RawValue,
         out: &mut VecDeque<ProtocolEvent>,
     ) {
+        let kind = OutputItem::read(item.get()).kind;
+        // An item that ends as another than it began is another.
+        let begun = self.find(output_index, |open| {
+            open.kind == kind || kind == ItemKind::Other
+        });
+        let open = match begun {
+            Some(at) => self.open.remove(at),
+            None => self.begin(output_index, kind, out),
+        };
+        self.end_item(open, item, out);
+    }
+
+    fn end_item(&mut self, mut open: Open, item: &RawValue, out: &mut VecDeque<ProtocolEvent>) {
+        self.ended.insert(open.output_index);
         let raw = RawJson::parse(item.get()).ok();
         let mut item = OutputItem::read(item.get());
-        let begun = self.find(output_index, |_| true);
-        let mut open = match begun {
-            Some(at) => self.open.remove(at),
-            None => self.begin(output_index, item.kind, out),
-        };
         let index = open.index;
         // A call that the limit cut stays open: it is no call.
         let is_cut = open.kind == ItemKind::FunctionCall && item.is_cut();
@@ -135,11 +153,7 @@ impl ResponsesDecoder {
                 raw.filter(|_| !is_cut)
             }
             ItemKind::Message | ItemKind::Reasoning => {
-                if !open.has_come {
-                    let text = item.text();
-                    open.has_come = !text.is_empty();
-                    out.extend(delta(open.kind, index, text).filter(|_| open.has_come));
-                }
+                open.finish(item.text(), out);
                 // A message that says nothing is none.
                 raw.filter(|_| open.has_come || open.kind == ItemKind::Reasoning)
             }
@@ -147,6 +161,65 @@ impl ResponsesDecoder {
         out.extend(raw.map(|raw| ProtocolEvent::Raw { index, raw }));
         if !is_cut {
             out.push_back(ProtocolEvent::BlockEnd { index });
+        }
+    }
+
+    /// The end of a part, which its item's end repeats, if there is one.
+    fn part_done(
+        &mut self,
+        output_index: Option<u32>,
+        part: Part,
+        text: &str,
+        out: &mut VecDeque<ProtocolEvent>,
+    ) {
+        let kind = part.kind();
+        let at = self.find(output_index, |open| open.kind == kind);
+        if at.is_none() && self.ended.contains(&output_index) {
+            return;
+        }
+        let at = at.unwrap_or_else(|| {
+            let open = self.begin(output_index, kind, out);
+            self.open.push(open);
+            self.open.len() - 1
+        });
+        let whole = &mut self.open[at].whole;
+        if part == Part::Refusal && !whole.is_empty() {
+            whole.push_str("\n\n");
+        }
+        whole.push_str(text);
+    }
+
+    /// The answer is complete: what `output` has speaks for what did not come before.
+    ///
+    /// Items are told apart by their order among those of their kind, since servers exist that
+    /// give all of them one number.
+    fn completed(&mut self, output: &[&RawValue], out: &mut VecDeque<ProtocolEvent>) {
+        let nothing_came = self.begun.is_empty();
+        let mut known: HashMap<ItemKind, VecDeque<u32>> = HashMap::new();
+        for (index, kind) in self.begun.iter().enumerate() {
+            known.entry(*kind).or_default().push_back(index as u32);
+        }
+        for item in output {
+            let kind = OutputItem::read(item.get()).kind;
+            match known.get_mut(&kind).and_then(VecDeque::pop_front) {
+                Some(index) => {
+                    if let Some(at) = self.open.iter().position(|open| open.index == index) {
+                        let open = self.open.remove(at);
+                        self.end_item(open, item, out);
+                    }
+                }
+                // What only the provider understands must not go back in another place.
+                None if nothing_came
+                    || matches!(kind, ItemKind::Message | ItemKind::FunctionCall) =>
+                {
+                    let open = self.begin(None, kind, out);
+                    self.end_item(open, item, out);
+                }
+                None => {}
+            }
+        }
+        for open in &mut self.open {
+            open.finish(String::new(), out);
         }
     }
 
@@ -173,6 +246,7 @@ impl ResponsesDecoder {
         }
         open.part = Some(part);
         open.has_come = true;
+        open.text.push_str(&text);
         out.extend(delta(kind, open.index, text));
     }
 
@@ -210,6 +284,7 @@ impl Decoder for ResponsesDecoder {
             // An event of a kind that is not known may have any shape.
             Err(_) if EventKind::of(data) == Some(EventKind::Other) => return Ok(()),
             Err(_) if name == Some("error") => return Err(failed::failed(data)),
+            Err(_) if name.is_some_and(EventKind::is_unknown) => return Ok(()),
             Err(_) => {
                 return Err(failure::malformed("the provider sent a broken event", data));
             }
@@ -234,9 +309,16 @@ impl Decoder for ResponsesDecoder {
             (EventKind::ReasoningDelta, _) => {
                 self.text(at, Part::Reasoning(event.content_index), delta, out);
             }
+            (EventKind::TextDone, _) => {
+                self.part_done(at, Part::Text, &event.text.unwrap_or_default(), out);
+            }
+            (EventKind::RefusalDone, _) => {
+                self.part_done(at, Part::Refusal, &event.refusal.unwrap_or_default(), out);
+            }
             (EventKind::ArgumentsDelta, _) => self.arguments(at, delta, out),
             (EventKind::Completed | EventKind::Incomplete, _) => {
                 let response = Response::read(event.response);
+                self.completed(&response.output(), out);
                 let stop = match (kind, self.has_calls) {
                     (EventKind::Incomplete, _) => match failed::filtered(&response) {
                         Some(error) => return Err(error),
@@ -257,6 +339,49 @@ impl Decoder for ResponsesDecoder {
         }
         Ok(())
     }
+}
+
+impl Open {
+    /// Gives out what did not come of the text, which `whole` is, or the ends of its parts say.
+    fn finish(&mut self, whole: String, out: &mut VecDeque<ProtocolEvent>) {
+        let whole = match whole.is_empty() {
+            true => std::mem::take(&mut self.whole),
+            false => whole,
+        };
+        let missing = match missing(&whole, &self.text) {
+            Some(rest) => rest.to_owned(),
+            // What was given out stays; deltas of thinking are only cut in other ways.
+            None if self.kind == ItemKind::Message => format!("\n\n{whole}"),
+            None => return,
+        };
+        if !missing.is_empty() {
+            self.has_come = true;
+            out.extend(delta(self.kind, self.index, missing));
+        }
+    }
+}
+
+/// What is in `whole` after what came of it, which may differ in white space and go further;
+/// `None` if that is another text.
+fn missing<'a>(whole: &'a str, came: &str) -> Option<&'a str> {
+    if let Some(rest) = whole.strip_prefix(came) {
+        return Some(rest);
+    }
+    let mut rest = whole.chars();
+    for expected in came.chars().filter(|c| !c.is_whitespace()) {
+        match rest.find(|c| !c.is_whitespace()) {
+            Some(found) if found == expected => {}
+            Some(_) => return None,
+            None => return Some(""),
+        }
+    }
+    let rest = rest.as_str();
+    Some(
+        match came.ends_with(char::is_whitespace) || rest.trim().is_empty() {
+            true => rest.trim_start(),
+            false => rest,
+        },
+    )
 }
 
 impl Part {

@@ -2,7 +2,10 @@
 
 use pantograph::Usage;
 use serde::Deserialize;
+use serde::de::value::StrDeserializer;
 use serde_json::value::RawValue;
+
+use crate::lenient;
 
 /// Any event. Flat, so that it is read in one pass.
 #[derive(Deserialize)]
@@ -14,6 +17,9 @@ pub(super) struct Event<'a> {
     pub(super) content_index: Option<u32>,
     pub(super) summary_index: Option<u32>,
     pub(super) delta: Option<String>,
+    /// All of a part, at its end.
+    pub(super) text: Option<String>,
+    pub(super) refusal: Option<String>,
     #[serde(borrow)]
     pub(super) item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -30,8 +36,12 @@ pub(super) enum EventKind {
     ItemDone,
     #[serde(rename = "response.output_text.delta")]
     TextDelta,
+    #[serde(rename = "response.output_text.done")]
+    TextDone,
     #[serde(rename = "response.refusal.delta")]
     RefusalDelta,
+    #[serde(rename = "response.refusal.done")]
+    RefusalDone,
     #[serde(rename = "response.reasoning_summary_text.delta")]
     SummaryDelta,
     #[serde(rename = "response.reasoning_text.delta")]
@@ -46,7 +56,7 @@ pub(super) enum EventKind {
     Failed,
     #[serde(rename = "error")]
     Error,
-    /// `response.created` and `response.in_progress`; the ends of texts and parts, which the
+    /// `response.created` and `response.in_progress`; the ends of thoughts and parts, which the
     /// end of their item repeats; and what the API may come to have.
     #[serde(other)]
     Other,
@@ -57,20 +67,29 @@ impl EventKind {
     pub(super) fn of(data: &str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Tag {
-            #[serde(rename = "type")]
-            kind: EventKind,
+            #[serde(rename = "type", default, deserialize_with = "lenient::field")]
+            kind: Option<EventKind>,
         }
         let tag: Tag = serde_json::from_str(data).ok()?;
-        Some(tag.kind)
+        Some(tag.kind.unwrap_or(Self::Other))
+    }
+
+    /// Whether nobody here knows an event of this name.
+    pub(super) fn is_unknown(name: &str) -> bool {
+        let kind = Self::deserialize(StrDeserializer::<serde::de::value::Error>::new(name));
+        kind == Ok(Self::Other) && name != "message"
     }
 }
 
 /// An answer as its last event has it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Response {
+pub(super) struct Response<'a> {
+    #[serde(deserialize_with = "lenient::field")]
     pub(super) usage: Option<WireUsage>,
     incomplete_details: Option<IncompleteDetails>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -78,10 +97,18 @@ struct IncompleteDetails {
     reason: Option<String>,
 }
 
-impl Response {
-    pub(super) fn read(json: Option<&RawValue>) -> Self {
+impl<'a> Response<'a> {
+    pub(super) fn read(json: Option<&'a RawValue>) -> Self {
         let response = json.and_then(|json| serde_json::from_str(json.get()).ok());
         response.unwrap_or_default()
+    }
+
+    /// All items of the answer; some servers leave them out.
+    pub(super) fn output(&self) -> Vec<&'a RawValue> {
+        let output = self
+            .output
+            .and_then(|json| serde_json::from_str(json.get()).ok());
+        output.unwrap_or_default()
     }
 
     /// Why it is not complete.
@@ -93,21 +120,28 @@ impl Response {
 #[derive(Deserialize)]
 pub(super) struct WireUsage {
     /// Those of the cache included.
+    #[serde(default, deserialize_with = "lenient::field")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     input_tokens_details: Option<InputDetails>,
+    #[serde(default, deserialize_with = "lenient::field")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
+    #[serde(default, deserialize_with = "lenient::field")]
     cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::field")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
+    #[serde(default, deserialize_with = "lenient::field")]
     reasoning_tokens: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn failed(data: &str) -> ProviderError {
 }
 
 /// The failure that an incomplete answer is, unless a limit cut it.
-pub(super) fn filtered(response: &Response) -> Option<ProviderError> {
+pub(super) fn filtered(response: &Response<'_>) -> Option<ProviderError> {
     let reason = response
         .reason()
         .filter(|reason| *reason == "content_filter")?;

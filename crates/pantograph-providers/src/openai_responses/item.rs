@@ -22,7 +22,7 @@ pub(super) struct OutputItem {
     summary: Option<Vec<ItemText>>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ItemKind {
     Message,

@@ -10,6 +10,7 @@ mod connection;
 mod google_generate;
 mod many;
 mod moves;
+mod odd_streams;
 mod openai_chat;
 mod openai_responses;
 mod parallel;
