@@ -45,6 +45,16 @@ const LAYERS: &[Layer] = &[
         knows: &[Subject::Http],
     },
     Layer {
+        name: "panto-text",
+        stands_on: &[],
+        knows: &[Subject::Terminal],
+    },
+    Layer {
+        name: "panto-lua",
+        stands_on: &["pantograph", "panto-text"],
+        knows: &[Subject::Lua],
+    },
+    Layer {
         name: "panto-host",
         stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
         knows: &[Subject::Home, Subject::ConfigFiles],

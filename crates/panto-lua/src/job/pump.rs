@@ -1,0 +1,46 @@
+//! The task that drives a job's turn to its end.
+
+use std::sync::Arc;
+
+use pantograph::{Event, Outcome, TurnStream};
+use tokio::runtime::Handle;
+
+use super::Jobs;
+use super::registry::Entry;
+use super::shared::Shared;
+
+/// Drives `turn` on `runtime`, whether or not anyone reads its events.
+pub(super) fn spawn(runtime: &Handle, jobs: &Jobs, turn: TurnStream, shared: Arc<Shared>) {
+    let pump = Pump {
+        entry: Some(jobs.enter(turn.control())),
+        outcome: None,
+        shared,
+    };
+    runtime.spawn(pump.drive(turn));
+}
+
+/// Settles the job when it goes, also if the runtime drops its task.
+struct Pump {
+    entry: Option<Entry>,
+    outcome: Option<Arc<Outcome>>,
+    shared: Arc<Shared>,
+}
+
+impl Pump {
+    async fn drive(mut self, mut turn: TurnStream) {
+        while let Some(event) = turn.next().await {
+            if let Event::Settled(outcome) = &event {
+                self.outcome = Some(Arc::clone(outcome));
+            }
+            self.shared.push(event);
+        }
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.shared.settle(self.outcome.take());
+        // After that, so that whoever waits for all jobs finds this one settled.
+        self.entry = None;
+    }
+}

@@ -1,0 +1,235 @@
+//! Streams: a turn that Lua reads event by event.
+//!
+//! A task on the runtime drives the turn and hands its events over; it pauses when many are
+//! unread. The owner thread takes them, and waits as its host says.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mlua::{Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
+use pantograph::{ErrorClass, Event, Outcome, StopReason, TurnControl, TurnError, TurnStream};
+use tokio::sync::mpsc::{self, Receiver, Sender, error::TryRecvError};
+
+use crate::agent::Owned;
+use crate::args::Args;
+use crate::class::{self, Class, Methods};
+use crate::event::Reader;
+use crate::fault::{Fault, Reply, values};
+use crate::module::State;
+use crate::shim::later;
+use crate::wait::Pending;
+
+/// How many events may be unread before the turn pauses.
+const UNREAD: usize = 64;
+
+/// A turn that is read.
+pub(crate) struct Stream {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    agent: Rc<Owned>,
+    turn: RefCell<Turn>,
+    /// Whether a `next` waits: a second one would take its event.
+    is_read: Cell<bool>,
+}
+
+struct Turn {
+    events: Receiver<Event>,
+    control: TurnControl,
+    reader: Reader,
+    outcome: Option<Arc<Outcome>>,
+}
+
+impl Stream {
+    pub(crate) fn new(state: &State, agent: Rc<Owned>, turn: TurnStream) -> Self {
+        Self {
+            inner: Rc::new(Inner {
+                agent,
+                turn: RefCell::new(Turn::start(state, turn)),
+                is_read: Cell::new(false),
+            }),
+        }
+    }
+
+    fn next(&self, lua: &Lua) -> Reply {
+        if self.inner.is_read.get() {
+            return Err(Fault::expected(
+                "the stream is being read already; one reader at a time",
+            ));
+        }
+        let received = self.inner.turn.borrow_mut().events.try_recv();
+        match received {
+            Ok(event) => self.inner.give(lua, Some(event)),
+            Err(TryRecvError::Disconnected) => self.inner.give(lua, None),
+            Err(TryRecvError::Empty) => {
+                let reading = Reading::new(&self.inner);
+                let event = async move {
+                    let inner = Rc::clone(&reading.0);
+                    let event = poll_fn(|cx| inner.turn.borrow_mut().events.poll_recv(cx)).await;
+                    drop(reading);
+                    event
+                };
+                let inner = Rc::clone(&self.inner);
+                later(
+                    lua,
+                    Pending::new(event, move |lua, event| inner.give(lua, event)),
+                )
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn give(&self, lua: &Lua, event: Option<Event>) -> Reply {
+        let Some(event) = event else {
+            return values(lua, Value::Nil);
+        };
+        let mut turn = self.turn.borrow_mut();
+        if let Event::Settled(outcome) = &event {
+            turn.outcome = Some(Arc::clone(outcome));
+        }
+        values(lua, turn.reader.table(lua, &event, 0)?)
+    }
+}
+
+/// Holds the place of the one reader.
+struct Reading(Rc<Inner>);
+
+impl Reading {
+    fn new(inner: &Rc<Inner>) -> Self {
+        inner.is_read.set(true);
+        Self(Rc::clone(inner))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.is_read.set(false);
+    }
+}
+
+impl Turn {
+    fn start(state: &State, turn: TurnStream) -> Self {
+        let control = turn.control();
+        let (sender, events) = mpsc::channel(UNREAD);
+        state.embedding.runtime.spawn(pump(turn, sender));
+        Self {
+            events,
+            control,
+            reader: Reader::default(),
+            outcome: None,
+        }
+    }
+}
+
+/// Drives a turn for its reader. Without a reader the turn is dropped, which cancels it.
+async fn pump(mut turn: TurnStream, sender: Sender<Event>) {
+    loop {
+        let event = tokio::select! {
+            event = turn.next() => event,
+            () = sender.closed() => return,
+        };
+        let Some(event) = event else { return };
+        if sender.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether what is left of the turn can be had by going on.
+fn may_reopen(outcome: &Outcome) -> bool {
+    match (&outcome.stop, &outcome.error) {
+        (StopReason::Cancelled, _) => true,
+        (StopReason::Failed, Some(TurnError::Provider(error))) => {
+            error.class == ErrorClass::Transport
+        }
+        _ => false,
+    }
+}
+
+impl UserData for Stream {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        class::fields(fields);
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_meta_method(MetaMethod::Close, |_, this, _: mlua::MultiValue| {
+            // A turn that settled is not cancelled by this.
+            this.inner.turn.borrow().control.cancel();
+            this.inner.turn.borrow_mut().events.close();
+            Ok(())
+        });
+    }
+}
+
+impl Class for Stream {
+    const NAME: &'static str = "panto.Stream";
+
+    fn methods(methods: &Methods<'_, Self>) -> mlua::Result<()> {
+        methods.add("next", |lua, _, this, _| this.next(lua))?;
+        methods.add("cancel", |lua, _, this, mut args| {
+            cancel(&this.inner.turn.borrow().control, &mut args)?;
+            values(lua, true)
+        })?;
+        methods.add("reopen", |lua, state, this, args| {
+            reopen(lua, state, this, args)
+        })?;
+        // Its parts are those of a generic `for`: the function is called with the stream.
+        let events = methods
+            .lua()
+            .create_function(|_, this: mlua::AnyUserData| {
+                let class = this.metatable()?.get::<mlua::Table>("__index")?;
+                Ok((class.raw_get::<mlua::Function>("next")?, this))
+            })?;
+        methods.add("events", move |lua, _, _, args| {
+            values(lua, events.call::<mlua::MultiValue>(args.object())?)
+        })
+    }
+}
+
+/// Goes on with a turn that a connection or a cancel ended. The stream itself is given back.
+fn reopen(lua: &Lua, state: &State, this: &Stream, args: Args) -> Reply {
+    let inner = &this.inner;
+    {
+        let turn = inner.turn.borrow();
+        let Some(outcome) = &turn.outcome else {
+            return Err(Fault::expected(
+                "the stream has not settled; read it to its end, or cancel it, before reopen()",
+            ));
+        };
+        if !may_reopen(outcome) {
+            return Err(Fault::expected(
+                "only a stream that was cancelled or lost its connection can be reopened",
+            ));
+        }
+    }
+    let agent = inner.agent.free()?;
+    let turn = agent.continue_turn().map_err(|error| Fault::of(&error))?;
+    *inner.turn.borrow_mut() = Turn::start(state, turn);
+    values(lua, args.object())
+}
+
+/// Asks a turn to stop, with the grace period that the caller may give.
+pub(crate) fn cancel(control: &TurnControl, args: &mut Args) -> Result<(), Fault> {
+    match grace(args)? {
+        Some(grace) => control.cancel_within(grace),
+        None => control.cancel(),
+    }
+    Ok(())
+}
+
+fn grace(args: &mut Args) -> Result<Option<Duration>, Fault> {
+    let Some(options) = args.next("options").given() else {
+        return Ok(None);
+    };
+    let options = options.options(&["grace_ms"])?;
+    let grace = options.given("grace_ms")?;
+    Ok(grace
+        .map(|field| field.count())
+        .transpose()?
+        .map(Duration::from_millis))
+}

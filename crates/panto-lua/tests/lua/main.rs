@@ -1,0 +1,14 @@
+//! What Lua sees of the module, as Lua programs over scripted models.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod agents;
+mod arguments;
+mod conversations;
+mod jobs;
+mod json;
+mod stores;
+mod streams;
+mod support;
+mod text;
+mod wakes;
