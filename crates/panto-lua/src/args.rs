@@ -270,11 +270,16 @@ pub(crate) fn whole(number: f64) -> Option<i64> {
     (in_range && number.fract() == 0.0).then_some(number as i64)
 }
 
-pub(crate) fn type_name(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> Cow<'static, str> {
     match value {
-        Value::Nil => "nil",
-        Value::Integer(_) | Value::Number(_) => "number",
-        other => other.type_name(),
+        Value::Nil => Cow::Borrowed("nil"),
+        Value::Integer(_) | Value::Number(_) => Cow::Borrowed("number"),
+        // The module's own classes have names.
+        Value::UserData(userdata) => match userdata.type_name() {
+            Ok(name) => Cow::Owned(name.to_string_lossy()),
+            Err(_) => Cow::Borrowed("userdata"),
+        },
+        other => Cow::Borrowed(other.type_name()),
     }
 }
 

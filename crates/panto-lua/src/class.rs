@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use mlua::{Lua, MetaMethod, Table, UserDataFields};
+use mlua::{Lua, MetaMethod, Table, UserDataFields, Value};
 
-use crate::args::Args;
-use crate::fault::Reply;
+use crate::args::{Args, this};
+use crate::fault::{Fault, Reply};
 use crate::module::State;
 
 /// A userdata type of the module.
@@ -43,13 +43,16 @@ impl<T: Class> Methods<'_, T> {
         self.table.raw_set(name, function)
     }
 
-    /// Adds a function that the shim has wrapped already.
-    pub(crate) fn add_wrapped(
+    /// Adds a method without arguments that gives one value, and makes no lists of values.
+    pub(crate) fn add_lean(
         &self,
         name: &'static str,
-        native: mlua::Function,
+        body: impl Fn(&Lua, &T) -> Result<Value, Fault> + 'static,
     ) -> mlua::Result<()> {
-        self.table.raw_set(name, self.state.shim.wrap(native)?)
+        let function = self.state.shim.lean(self.lua, move |lua, object| {
+            body(lua, &*this::<T>(name, &object, T::NAME)?)
+        })?;
+        self.table.raw_set(name, function)
     }
 
     pub(crate) fn lua(&self) -> &Lua {

@@ -16,12 +16,11 @@ use std::sync::{Arc, Weak};
 use mlua::{Lua, MetaMethod, MultiValue, UserData, UserDataFields, UserDataMethods, Value};
 use pantograph::{Agent, Outcome, Prompt, StopReason};
 
-use crate::args::{Options, this};
+use crate::args::Options;
 use crate::class::{self, Class, Methods};
 use crate::event::{Reader, turn_error, usage_total};
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
-use crate::shim::multi;
 use crate::stream;
 use wake::Wake;
 
@@ -107,13 +106,8 @@ impl Class for Job {
     const NAME: &'static str = "panto.Job";
 
     fn methods(methods: &Methods<'_, Self>) -> mlua::Result<()> {
-        // Events are many, so this one goes without the list of arguments that `add` makes.
-        let next = methods.lua().create_function(|lua, object: Value| {
-            let reply = this::<Self>("next_event", &object, Self::NAME)
-                .and_then(|job| next_event(lua, &job));
-            multi(lua, reply)
-        })?;
-        methods.add_wrapped("next_event", next)?;
+        // Events are many.
+        methods.add_lean("next_event", next_event)?;
         methods.add("result", |lua, _, this, _| match this.shared.outcome() {
             Some(outcome) => result(lua, &outcome),
             None => values(lua, Value::Nil),
@@ -132,14 +126,13 @@ impl Class for Job {
     }
 }
 
-fn next_event(lua: &Lua, job: &Job) -> Reply {
-    match job.shared.pop() {
-        Some(buffered) => {
-            let mut reader = job.reader.borrow_mut();
-            values(lua, reader.table(lua, &buffered.event, buffered.omitted)?)
-        }
-        None => values(lua, Value::Nil),
-    }
+fn next_event(lua: &Lua, job: &Job) -> Result<Value, Fault> {
+    let Some(buffered) = job.shared.pop() else {
+        return Ok(Value::Nil);
+    };
+    let mut reader = job.reader.borrow_mut();
+    let table = reader.table(lua, &buffered.event, buffered.omitted)?;
+    Ok(Value::Table(table))
 }
 
 /// The settled result.

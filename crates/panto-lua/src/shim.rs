@@ -16,7 +16,7 @@ use crate::wait::{Pending, Place, Waiter, Waiting};
 static FAIL: u8 = 1;
 static WAIT: u8 = 2;
 
-/// Every hop is a tail call, so that the caller of the public function is always at level 2.
+/// Every hop of `many` is a tail call, so that the caller of the public function is always at level 2.
 const SOURCE: &str = r#"
 local FAIL, WAIT, step, take, yield, isyieldable, error = ...
 local answer
@@ -39,16 +39,27 @@ function answer(first, ...)
   end
   return first, ...
 end
-return function(native)
+local function many(native)
   return function(...)
     return answer(native(...))
   end
 end
+local function one(native)
+  return function(object)
+    local value, message = native(object)
+    if value == FAIL then
+      error(message, 2)
+    end
+    return value
+  end
+end
+return many, one
 "#;
 
 /// Makes the public functions of one Lua state.
 pub(crate) struct Shim {
-    wrap: Function,
+    many: Function,
+    one: Function,
 }
 
 impl Shim {
@@ -73,7 +84,7 @@ impl Shim {
         let yielding: Function = coroutines.get("yield")?;
         let isyieldable: Function = coroutines.get("isyieldable")?;
         let raise: Function = lua.globals().get("error")?;
-        let wrap = lua.load(SOURCE).set_name("=[panto]").call((
+        let (many, one) = lua.load(SOURCE).set_name("=[panto]").call((
             sentinel(&FAIL),
             sentinel(&WAIT),
             step,
@@ -82,7 +93,7 @@ impl Shim {
             isyieldable,
             raise,
         ))?;
-        Ok(Self { wrap })
+        Ok(Self { many, one })
     }
 
     /// A public function of this name.
@@ -95,12 +106,27 @@ impl Shim {
         let native = lua.create_function(move |lua, values: MultiValue| {
             multi(lua, body(lua, Args::new(name, values)))
         })?;
-        self.wrap(native)
+        self.many.call(native)
     }
 
-    /// A public function round one that gives what [`multi`] makes.
-    pub(crate) fn wrap(&self, native: Function) -> mlua::Result<Function> {
-        self.wrap.call(native)
+    /// A public method without arguments that gives one value and never waits. It makes no
+    /// lists of values, for those that are called once an event.
+    pub(crate) fn lean(
+        &self,
+        lua: &Lua,
+        body: impl Fn(&Lua, Value) -> Result<Value, Fault> + 'static,
+    ) -> mlua::Result<Function> {
+        let native = lua.create_function(move |lua, object: Value| {
+            let raised = |message: String| -> mlua::Result<(Value, Value)> {
+                Ok((sentinel(&FAIL), Value::String(lua.create_string(message)?)))
+            };
+            match body(lua, object) {
+                Ok(value) => Ok((value, Value::Nil)),
+                Err(Fault::Misuse(message) | Fault::Expected(message)) => raised(message),
+                Err(Fault::Lua(error)) => raised(error_text(&error)),
+            }
+        })?;
+        self.one.call(native)
     }
 }
 
@@ -115,7 +141,7 @@ fn raised(lua: &Lua, message: &str) -> mlua::Result<MultiValue> {
 }
 
 /// What the Lua half understands.
-pub(crate) fn multi(lua: &Lua, reply: Reply) -> mlua::Result<MultiValue> {
+fn multi(lua: &Lua, reply: Reply) -> mlua::Result<MultiValue> {
     match reply {
         Ok(values) => Ok(values),
         Err(Fault::Expected(message)) => nil_and(lua, &message),

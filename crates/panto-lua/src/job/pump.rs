@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pantograph::{Event, Outcome, TurnStream};
+use pantograph::{Event, Outcome, StopReason, TurnError, TurnId, TurnStream, UsageTotal};
 use tokio::runtime::Handle;
 
 use super::Jobs;
@@ -13,6 +13,7 @@ use super::shared::Shared;
 pub(super) fn spawn(runtime: &Handle, jobs: &Jobs, turn: TurnStream, shared: Arc<Shared>) {
     let pump = Pump {
         entry: Some(jobs.enter(turn.control())),
+        turn: turn.id(),
         outcome: None,
         shared,
     };
@@ -22,6 +23,7 @@ pub(super) fn spawn(runtime: &Handle, jobs: &Jobs, turn: TurnStream, shared: Arc
 /// Settles the job when it goes, also if the runtime drops its task.
 struct Pump {
     entry: Option<Entry>,
+    turn: TurnId,
     outcome: Option<Arc<Outcome>>,
     shared: Arc<Shared>,
 }
@@ -39,8 +41,25 @@ impl Pump {
 
 impl Drop for Pump {
     fn drop(&mut self) {
-        self.shared.settle(self.outcome.take());
+        let outcome = self.outcome.take();
+        self.shared
+            .settle(outcome.unwrap_or_else(|| Arc::new(abandoned(self.turn))));
         // After that, so that whoever waits for all jobs finds this one settled.
         self.entry = None;
+    }
+}
+
+/// How a turn ends whose runtime went away.
+fn abandoned(turn_id: TurnId) -> Outcome {
+    Outcome {
+        turn_id,
+        stop: StopReason::Failed,
+        error: Some(TurnError::Internal(
+            "the runtime ended before the turn did".to_owned(),
+        )),
+        text: None,
+        tool_calls: Vec::new(),
+        usage: UsageTotal::default(),
+        returned: Vec::new(),
     }
 }

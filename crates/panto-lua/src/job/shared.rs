@@ -58,12 +58,12 @@ impl Shared {
     }
 
     /// The turn has ended, and its agent is free.
-    pub(super) fn settle(&self, outcome: Option<Arc<Outcome>>) {
+    pub(super) fn settle(&self, outcome: Arc<Outcome>) {
         let mut state = self.state.lock();
         state.is_settled = true;
         let agent = state.agent.take();
         if !state.is_closed {
-            state.outcome = outcome;
+            state.outcome = Some(outcome);
             state.wake();
             // Nothing more will be said.
             state.wake = None;

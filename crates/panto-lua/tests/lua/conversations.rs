@@ -143,6 +143,6 @@ fn each_role_takes_its_own_blocks_only() {
     test:15: bad argument 'blocks' to 'add_user_message' (a list expected, got a table with other keys)
     test:16: bad argument 'blocks[1].raw' to 'add_assistant_message' (not JSON: EOF while parsing an object at line 1 column 1)
     bad argument 'self' to 'len' (panto.Conversation expected, got nil); call it as object:len(…)
-    bad argument 'self' to 'len' (panto.Conversation expected, got userdata); call it as object:len(…)
+    bad argument 'self' to 'len' (panto.Conversation expected, got panto.Store); call it as object:len(…)
     ");
 }

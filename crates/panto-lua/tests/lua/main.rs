@@ -9,6 +9,7 @@ mod jobs;
 mod json;
 mod stores;
 mod streams;
+mod stub;
 mod support;
 mod text;
 mod wakes;

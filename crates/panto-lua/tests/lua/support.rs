@@ -72,6 +72,22 @@ function raised(f, ...)
   return message
 end
 
+-- Reads a job of the wake pipe to its end; gives its events.
+function drain(job)
+  local events = {}
+  repeat
+    pipe.wait()
+    local event = job:next_event()
+    while event do
+      events[#events + 1] = event
+      event = job:next_event()
+    end
+  until job:result()
+  -- What came between the last look and the result.
+  for event in job.next_event, job do events[#events + 1] = event end
+  return events
+end
+
 -- What `f` gives instead of a value.
 function refused(...)
   local value, message = ...
@@ -99,5 +115,58 @@ impl Machine {
     #[track_caller]
     pub(crate) fn text(&self, source: &str) -> String {
         self.eval(source)
+    }
+}
+
+impl Machine {
+    /// Gives Lua a pipe: `pipe.fd` is its writing end, `pipe.wait()` blocks for bytes and gives
+    /// how many there were, 0 at the end; `pipe.close_reader()`, `pipe.close_writer()`.
+    pub(crate) fn pipe(&self) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        self.wake_ends(
+            std::os::fd::AsRawFd::as_raw_fd(&writer),
+            Box::new(reader),
+            Box::new(writer),
+        );
+    }
+
+    /// The same with a pair of sockets.
+    pub(crate) fn sockets(&self) {
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        self.wake_ends(
+            std::os::fd::AsRawFd::as_raw_fd(&writer),
+            Box::new(reader),
+            Box::new(writer),
+        );
+    }
+
+    fn wake_ends(&self, fd: i32, reader: Box<dyn std::io::Read>, writer: Box<dyn std::any::Any>) {
+        let reader = std::rc::Rc::new(std::cell::RefCell::new(Some(reader)));
+        let writer = std::cell::RefCell::new(Some(writer));
+        let table = self.lua.create_table().unwrap();
+        table.set("fd", fd).unwrap();
+        let waiting = std::rc::Rc::clone(&reader);
+        let wait = self.lua.create_function(move |_, ()| {
+            let mut bytes = [0; 4096];
+            let mut reader = waiting.borrow_mut();
+            Ok(std::io::Read::read(reader.as_mut().unwrap(), &mut bytes)?)
+        });
+        table.set("wait", wait.unwrap()).unwrap();
+        let close = self.lua.create_function(move |_, ()| {
+            reader.borrow_mut().take();
+            Ok(())
+        });
+        table.set("close_reader", close.unwrap()).unwrap();
+        let close = self.lua.create_function(move |_, ()| {
+            writer.borrow_mut().take();
+            Ok(())
+        });
+        table.set("close_writer", close.unwrap()).unwrap();
+        self.lua.globals().set("pipe", table).unwrap();
+    }
+
+    /// Waits until no job is live.
+    pub(crate) fn all_settled(&self) {
+        self.runtime.block_on(self.module.jobs().settled());
     }
 }
