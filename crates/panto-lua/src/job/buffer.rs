@@ -126,5 +126,4 @@ fn cap(added: &mut Buffered) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests may unwrap")]
 mod tests;

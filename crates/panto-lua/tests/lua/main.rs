@@ -7,6 +7,7 @@ mod arguments;
 mod conversations;
 mod jobs;
 mod json;
+mod page;
 mod stores;
 mod streams;
 mod stub;
