@@ -6,7 +6,6 @@
 mod buffer;
 mod control;
 mod pump;
-mod registry;
 mod shared;
 mod wake;
 
@@ -25,7 +24,6 @@ use crate::stream;
 use wake::Wake;
 
 pub(crate) use control::Control;
-pub use registry::Jobs;
 pub(crate) use shared::Shared;
 
 /// A turn that runs by itself.
@@ -47,7 +45,7 @@ impl Job {
         let shared = Arc::new(Shared::new(agent.clone(), turn.control(), wake));
         pump::spawn(
             &state.embedding.runtime,
-            &state.jobs,
+            &state.turns,
             turn,
             Arc::clone(&shared),
         );

@@ -178,12 +178,22 @@ enum Step {
     Position(usize),
 }
 
+/// How many steps of a long path are shown at each end.
+const SHOWN: usize = 8;
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("the value");
         }
         for (depth, step) in self.0.iter().enumerate() {
+            // The middle of a long path says little.
+            if depth == SHOWN && self.0.len() > 2 * SHOWN {
+                f.write_str(" … ")?;
+            }
+            if (SHOWN..self.0.len().saturating_sub(SHOWN)).contains(&depth) {
+                continue;
+            }
             let plain = |key: &str| {
                 let named = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
                 !key.is_empty() && key.len() <= 64 && key.bytes().all(named)

@@ -51,10 +51,11 @@ mod shim;
 mod store;
 mod stream;
 mod text;
+mod turns;
 mod wait;
 
 pub use agent::Lender;
 pub use embedding::{Embedding, LocalTools, TableStores};
-pub use job::Jobs;
 pub use module::{Module, open};
+pub use turns::Turns;
 pub use wait::{Blocking, Place, Ready, Waiter, Waiting};

@@ -14,12 +14,13 @@ use crate::config::Config;
 use crate::conversation::{self, LuaConversation};
 use crate::embedding::Embedding;
 use crate::fault::{Fault, Reply};
-use crate::job::{Control, Job, Jobs};
+use crate::job::{Control, Job};
 use crate::json::Json;
 use crate::shim::{Shim, later};
 use crate::store::{self, Reach, Store};
 use crate::stream::Stream;
 use crate::text;
+use crate::turns::Turns;
 use crate::wait::{Pending, block_on};
 
 /// Makes the module for `lua`, whose thread this must be. Once a state.
@@ -35,7 +36,7 @@ pub fn open(lua: &Lua, embedding: Embedding) -> mlua::Result<Module> {
     }
     let shim = Shim::new(lua, Rc::clone(&embedding.waiter))?;
     let state = Rc::new(State {
-        jobs: Jobs::default(),
+        turns: Turns::default(),
         json: Json::new(lua)?,
         shim,
         embedding,
@@ -103,9 +104,9 @@ impl Module {
         lua.create_userdata(Store::new(store, Reach::Host))
     }
 
-    /// The jobs of this state, for a host that waits for them before it goes.
-    pub fn jobs(&self) -> &Jobs {
-        &self.state.jobs
+    /// The turns of this state, for a host that ends them before it goes.
+    pub fn turns(&self) -> &Turns {
+        &self.state.turns
     }
 }
 
@@ -115,7 +116,7 @@ pub(crate) struct State {
     pub(crate) embedding: Embedding,
     pub(crate) shim: Shim,
     pub(crate) json: Json,
-    pub(crate) jobs: Jobs,
+    pub(crate) turns: Turns,
 }
 
 impl State {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
-use pantograph::{ErrorClass, Event, Outcome, StopReason, TurnControl, TurnError, TurnStream};
+use pantograph::{
+    Agent, ErrorClass, Event, Outcome, StopReason, TurnControl, TurnError, TurnStream,
+};
 use tokio::sync::mpsc::{self, Receiver, Sender, error::TryRecvError};
 
 use crate::agent::Owned;
@@ -20,6 +22,7 @@ use crate::event::Reader;
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
 use crate::shim::later;
+use crate::turns::Entry;
 use crate::wait::Pending;
 
 /// How many events may be unread before the turn pauses.
@@ -45,11 +48,11 @@ struct Turn {
 }
 
 impl Stream {
-    pub(crate) fn new(state: &State, agent: Rc<Owned>, turn: TurnStream) -> Self {
+    pub(crate) fn new(state: &State, owned: Rc<Owned>, agent: Agent, turn: TurnStream) -> Self {
         Self {
             inner: Rc::new(Inner {
-                agent,
-                turn: RefCell::new(Turn::start(state, turn)),
+                agent: owned,
+                turn: RefCell::new(Turn::start(state, agent, turn)),
                 is_read: Cell::new(false),
             }),
         }
@@ -113,10 +116,12 @@ impl Drop for Reading {
 }
 
 impl Turn {
-    fn start(state: &State, turn: TurnStream) -> Self {
+    fn start(state: &State, agent: Agent, turn: TurnStream) -> Self {
         let control = turn.control();
         let (sender, events) = mpsc::channel(UNREAD);
-        state.embedding.runtime.spawn(pump(turn, sender));
+        let entry = state.turns.enter(turn.control());
+        let pump = pump(agent, turn, sender, entry);
+        state.embedding.runtime.spawn(pump);
         Self {
             events,
             control,
@@ -127,13 +132,27 @@ impl Turn {
 }
 
 /// Drives a turn for its reader. Without a reader the turn is dropped, which cancels it.
-async fn pump(mut turn: TurnStream, sender: Sender<Event>) {
-    loop {
-        let event = tokio::select! {
-            event = turn.next() => event,
-            () = sender.closed() => return,
-        };
-        let Some(event) = event else { return };
+async fn pump(agent: Agent, turn: TurnStream, sender: Sender<Event>, entry: Entry) {
+    let mut agent = Some(agent);
+    tokio::select! {
+        () = hand_over(turn, &sender, &mut agent) => {}
+        () = sender.closed() => {}
+        () = entry.unread() => {}
+    }
+    drop(sender);
+    if let Some(agent) = agent {
+        // The dropped turn settles in the background.
+        agent.settled().await;
+    }
+    drop(entry);
+}
+
+async fn hand_over(mut turn: TurnStream, sender: &Sender<Event>, agent: &mut Option<Agent>) {
+    while let Some(event) = turn.next().await {
+        if matches!(event, Event::Settled(_)) {
+            // Before its reader hears of it: then the session is free for others.
+            *agent = None;
+        }
         if sender.send(event).await.is_err() {
             return;
         }
@@ -209,7 +228,7 @@ fn reopen(lua: &Lua, state: &State, this: &Stream, args: Args) -> Reply {
     }
     let agent = inner.agent.free()?;
     let turn = agent.continue_turn().map_err(|error| Fault::of(&error))?;
-    *inner.turn.borrow_mut() = Turn::start(state, turn);
+    *inner.turn.borrow_mut() = Turn::start(state, agent, turn);
     values(lua, args.object())
 }
 

@@ -115,7 +115,7 @@ fn an_event_costs_two_rust_allocations_at_most() {
         "#,
     );
     let read: Function = chunk.eval().unwrap();
-    machine.runtime.block_on(machine.module.jobs().settled());
+    machine.runtime.block_on(machine.module.turns().settled());
     let rust = allocations(&read);
     let events: u64 = machine.lua.globals().get("count").unwrap();
     assert!(events >= 3 * BLOCKS, "{events} events");
@@ -154,5 +154,5 @@ fn a_live_job_costs_less_than_64_kilobytes() {
     let each = (LIVE.load(Ordering::Relaxed) - before) / JOBS;
     assert!(each < 64 * 1024, "a live job costs {each} bytes");
     gate.open();
-    machine.runtime.block_on(machine.module.jobs().settled());
+    machine.runtime.block_on(machine.module.turns().settled());
 }

@@ -42,11 +42,9 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
             )?,
         };
         let owned = this.own("run")?;
-        let turn = owned
-            .free()?
-            .run(prompt)
-            .map_err(|error| Fault::of(&error))?;
-        values(lua, Stream::new(state, Rc::clone(owned), turn))
+        let agent = owned.free()?;
+        let turn = agent.run(prompt).map_err(|error| Fault::of(&error))?;
+        values(lua, Stream::new(state, Rc::clone(owned), agent, turn))
     })?;
     methods.add("run_async", |lua, state, this, mut args| {
         let options =
@@ -97,7 +95,12 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         let owned = this.own("compact")?;
         let turn = owned.free()?.compact(instructions);
         let turn = turn.map_err(|error| Fault::of(&error))?;
-        let outcome = async move { turn.outcome().await };
+        let entry = state.turns.enter(turn.control());
+        let outcome = async move {
+            let outcome = turn.outcome().await;
+            drop(entry);
+            outcome
+        };
         // The model may be one that Lua implements.
         state.run(lua, Reach::Host, outcome, |lua, outcome| {
             compacted(lua, &outcome)

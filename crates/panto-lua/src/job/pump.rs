@@ -5,14 +5,13 @@ use std::sync::Arc;
 use pantograph::{Event, Outcome, StopReason, TurnError, TurnId, TurnStream, UsageTotal};
 use tokio::runtime::Handle;
 
-use super::Jobs;
-use super::registry::Entry;
 use super::shared::Shared;
+use crate::turns::{Entry, Turns};
 
 /// Drives `turn` on `runtime`, whether or not anyone reads its events.
-pub(super) fn spawn(runtime: &Handle, jobs: &Jobs, turn: TurnStream, shared: Arc<Shared>) {
+pub(super) fn spawn(runtime: &Handle, turns: &Turns, turn: TurnStream, shared: Arc<Shared>) {
     let pump = Pump {
-        entry: Some(jobs.enter(turn.control())),
+        entry: Some(turns.enter(turn.control())),
         turn: turn.id(),
         outcome: None,
         shared,
@@ -31,10 +30,11 @@ struct Pump {
 impl Pump {
     async fn drive(mut self, mut turn: TurnStream) {
         while let Some(event) = turn.next().await {
-            if let Event::Settled(outcome) = &event {
-                self.outcome = Some(Arc::clone(outcome));
+            match event {
+                // Told with the result, when the agent is free.
+                Event::Settled(outcome) => self.outcome = Some(outcome),
+                event => self.shared.push(event),
             }
-            self.shared.push(event);
         }
     }
 }
@@ -44,7 +44,7 @@ impl Drop for Pump {
         let outcome = self.outcome.take();
         self.shared
             .settle(outcome.unwrap_or_else(|| Arc::new(abandoned(self.turn))));
-        // After that, so that whoever waits for all jobs finds this one settled.
+        // After that, so that whoever waits for all turns finds this one settled.
         self.entry = None;
     }
 }

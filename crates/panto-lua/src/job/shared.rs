@@ -59,17 +59,19 @@ impl Shared {
 
     /// The turn has ended, and its agent is free.
     pub(super) fn settle(&self, outcome: Arc<Outcome>) {
+        // Before anybody hears of it: then the agent's session is free for others.
+        let agent = self.state.lock().agent.take();
+        drop(agent);
         let mut state = self.state.lock();
         state.is_settled = true;
-        let agent = state.agent.take();
         if !state.is_closed {
+            state.buffer.push(Event::Settled(Arc::clone(&outcome)));
+            state.wake();
             state.outcome = Some(outcome);
             state.wake();
             // Nothing more will be said.
             state.wake = None;
         }
-        drop(state);
-        drop(agent);
     }
 
     /// The agent, while the job runs and was not closed.

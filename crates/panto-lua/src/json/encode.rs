@@ -43,6 +43,7 @@ impl Encoder<'_> {
                 return Err(self.wrong(format_args!("is {number}, which JSON cannot say")));
             }
             Value::String(string) => match string.to_str() {
+                Ok(text) if text.len() > MAX_BYTES => return Err(too_long()),
                 Ok(text) => self.string(&text),
                 Err(_) => return Err(self.wrong("is a string that is not UTF-8")),
             },
@@ -58,9 +59,7 @@ impl Encoder<'_> {
             }
         }
         if self.out.len() > MAX_BYTES {
-            return Err(JsonError(format!(
-                "the text would have more than {MAX_BYTES} bytes"
-            )));
+            return Err(too_long());
         }
         Ok(())
     }
@@ -191,6 +190,10 @@ impl Encoder<'_> {
     fn wrong(&self, what: impl Display) -> JsonError {
         JsonError(format!("{} {what}", self.path))
     }
+}
+
+fn too_long() -> JsonError {
+    JsonError(format!("the text would have more than {MAX_BYTES} bytes"))
 }
 
 fn key_text(key: &Value) -> String {

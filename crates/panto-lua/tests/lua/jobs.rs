@@ -286,8 +286,8 @@ fn close_never_waits_and_the_agent_says_that_it_is_closing() {
         while pipe.wait() > 0 do end
         "#,
     );
-    assert_eq!(machine.module.jobs().live(), 1);
-    machine.module.jobs().cancel_all(Duration::ZERO);
+    assert_eq!(machine.module.turns().live(), 1);
+    machine.module.turns().cancel_all(Duration::ZERO);
     machine.all_settled();
     machine.exec(r#"assert(agent:run_async { prompt = "y" }):close()"#);
     machine.all_settled();
@@ -362,7 +362,7 @@ fn many_jobs_run_at_once() {
         "#,
     );
     machine.runtime.block_on(gate.reached_times(256));
-    assert_eq!(machine.module.jobs().live(), 256);
+    assert_eq!(machine.module.turns().live(), 256);
     gate.open();
     machine.all_settled();
     machine.exec(
@@ -392,7 +392,7 @@ fn a_runtime_that_ends_settles_its_jobs() {
     let watcher = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    watcher.block_on(module.jobs().settled());
+    watcher.block_on(module.turns().settled());
     lua.load("local r = job:result() assert(r.status == 'failed' and r.error_kind == 'internal')")
         .exec()
         .unwrap();
@@ -442,5 +442,64 @@ fn ten_thousand_jobs_leave_nothing_behind() {
         count("fd")
     );
     assert!(count("task") < 200, "{} threads", count("task"));
-    assert_eq!(machine.module.jobs().live(), 0);
+    assert_eq!(machine.module.turns().live(), 0);
+}
+
+#[test]
+fn whoever_hears_that_a_turn_has_settled_can_go_on_with_its_session() {
+    let machine = talking("Hello.");
+    machine.pipe();
+    let directory = tempfile::tempdir().unwrap();
+    machine.lua.globals().set("dir", directory.path()).unwrap();
+    machine.exec(
+        r#"
+        local store = panto.file_system_jsonl_store { dir = dir }
+        local agent = new_agent { store = store }
+        local id = agent:session_id()
+        for round = 1, 40 do
+          if round % 2 == 0 then
+            local stream = agent:run("x")
+            repeat until stream:next().type == "settled"
+          else
+            local job = assert(agent:run_async { prompt = "x", wake_fd = pipe.fd })
+            local settled
+            repeat
+              pipe.wait()
+              for event in job.next_event, job do settled = settled or event.type == "settled" end
+            until settled
+            assert(job:result())
+          end
+          assert(agent:set_tools({}))
+          agent:close()
+          agent = assert(panto.agent { config = config, store = store, session_id = id })
+        end
+        "#,
+    );
+}
+
+#[test]
+fn a_host_can_end_every_turn_also_of_a_stream_that_nobody_reads() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .step(Step::new().then(Text::new("x").endless()))
+        .step(Step::new().on_open(&gate).then("Hi."));
+    let machine = machine(script);
+    machine.exec(
+        r#"
+        stream = new_agent():run("x")
+        while stream:next().type ~= "assistant_text_delta" do end
+        job = new_agent():run_async { prompt = "x" }
+        "#,
+    );
+    let turns = machine.module.turns();
+    assert_eq!(turns.live(), 2);
+    turns.cancel_all(Duration::ZERO);
+    machine.all_settled();
+    assert_eq!(machine.protocol.open_streams(), 0);
+    machine.exec(
+        r#"
+        assert(job:result().status == "cancelled")
+        for _ in stream:events() do end
+        "#,
+    );
 }

@@ -80,7 +80,7 @@ fn what_json_cannot_say_is_an_error_with_its_path() {
         show(marked)
         local circle = {}
         circle.again = circle
-        out[#out + 1] = #refused(json.encode(circle)) > 100 and "a circle is told" or ""
+        show(circle)
         return table.concat(out, "\n")
         "#,
     );
@@ -97,7 +97,7 @@ fn what_json_cannot_say_is_an_error_with_its_path() {
     the value has a key that is neither a string nor a position: 0
     the value has a key that is neither a string nor a position: true
     the value is marked as an array and has names as keys
-    a circle is told
+    again.again.again.again.again.again.again.again … .again.again.again.again.again.again.again.again is nested deeper than 128 levels, or contains itself
     "#);
 }
 

@@ -167,6 +167,6 @@ impl Machine {
 
     /// Waits until no job is live.
     pub(crate) fn all_settled(&self) {
-        self.runtime.block_on(self.module.jobs().settled());
+        self.runtime.block_on(self.module.turns().settled());
     }
 }
