@@ -8,7 +8,7 @@ use mlua::{AnyUserData, Function, LuaString, MultiValue, Table, UserDataRef, Val
 use crate::fault::Fault;
 
 /// The arguments of one call.
-pub(crate) struct Args {
+pub struct Args {
     function: &'static str,
     object: Value,
     values: MultiValue,
@@ -23,22 +23,23 @@ impl Args {
         }
     }
 
-    /// The object that a method is called on.
-    pub(crate) fn this<T: 'static>(
-        &mut self,
-        class: &'static str,
-    ) -> Result<UserDataRef<T>, Fault> {
+    /// The object that a method of `class` is called on.
+    ///
+    /// # Errors
+    ///
+    /// It is none of the class, as if the method was called with a dot.
+    pub fn this<T: 'static>(&mut self, class: &'static str) -> Result<UserDataRef<T>, Fault> {
         self.object = self.values.pop_front().unwrap_or(Value::Nil);
         this(self.function, &self.object, class)
     }
 
     /// The object that [`Args::this`] was called for, as Lua has it.
-    pub(crate) fn object(&self) -> Value {
+    pub fn object(&self) -> Value {
         self.object.clone()
     }
 
     /// The next argument, absent or not.
-    pub(crate) fn next(&mut self, name: &'static str) -> Arg {
+    pub fn next(&mut self, name: &'static str) -> Arg {
         Arg {
             function: self.function,
             name: Cow::Borrowed(name),
@@ -47,7 +48,11 @@ impl Args {
     }
 
     /// The one table of named arguments that the function takes.
-    pub(crate) fn options(&mut self, keys: &'static [&'static str]) -> Result<Options, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is no table, or has other keys.
+    pub fn options(&mut self, keys: &'static [&'static str]) -> Result<Options, Fault> {
         self.next("options").options(keys)
     }
 }
@@ -72,15 +77,16 @@ pub(crate) fn this<T: 'static>(
 }
 
 /// One argument, or one field of a table of named arguments.
-pub(crate) struct Arg {
+pub struct Arg {
     function: &'static str,
     name: Cow<'static, str>,
-    pub(crate) value: Value,
+    /// What was given; nil if nothing was.
+    pub value: Value,
 }
 
 impl Arg {
     /// An argument that is part of another one.
-    pub(crate) fn part(&self, name: impl Display, value: Value) -> Arg {
+    pub fn part(&self, name: impl Display, value: Value) -> Arg {
         Arg {
             function: self.function,
             name: Cow::Owned(format!("{}{name}", self.name)),
@@ -89,7 +95,7 @@ impl Arg {
     }
 
     /// The misuse of this argument.
-    pub(crate) fn wrong(&self, what: impl Display) -> Fault {
+    pub fn wrong(&self, what: impl Display) -> Fault {
         Fault::misuse(format!(
             "bad argument '{}' to '{}' ({what})",
             self.name, self.function
@@ -103,13 +109,17 @@ impl Arg {
         ))
     }
 
-    /// The argument if it was given.
-    pub(crate) fn given(self) -> Option<Arg> {
+    /// The argument, if it was given.
+    pub fn given(self) -> Option<Arg> {
         (!self.value.is_nil()).then_some(self)
     }
 
     /// Text; numbers are no text here.
-    pub(crate) fn text(&self) -> Result<String, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is no string, or not UTF-8.
+    pub fn text(&self) -> Result<String, Fault> {
         let string = self.string()?;
         match string.to_str() {
             Ok(text) => Ok(text.to_owned()),
@@ -118,14 +128,23 @@ impl Arg {
     }
 
     /// A string of any bytes.
-    pub(crate) fn string(&self) -> Result<&LuaString, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is no string.
+    pub fn string(&self) -> Result<&LuaString, Fault> {
         match &self.value {
             Value::String(string) => Ok(string),
             _ => Err(self.expected("string")),
         }
     }
 
-    pub(crate) fn boolean(&self) -> Result<bool, Fault> {
+    /// A boolean.
+    ///
+    /// # Errors
+    ///
+    /// It is another value.
+    pub fn boolean(&self) -> Result<bool, Fault> {
         match &self.value {
             Value::Boolean(boolean) => Ok(*boolean),
             _ => Err(self.expected("boolean")),
@@ -133,7 +152,11 @@ impl Arg {
     }
 
     /// A whole number; a float that has no fraction is one.
-    pub(crate) fn integer(&self) -> Result<i64, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn integer(&self) -> Result<i64, Fault> {
         match &self.value {
             Value::Integer(integer) => Ok(*integer),
             Value::Number(number) => whole(*number)
@@ -143,28 +166,46 @@ impl Arg {
     }
 
     /// A whole number that is not negative.
-    pub(crate) fn count(&self) -> Result<u64, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn count(&self) -> Result<u64, Fault> {
         let integer = self.integer()?;
         u64::try_from(integer)
             .map_err(|_| self.wrong(format_args!("must not be negative, got {integer}")))
     }
 
     /// A position that is counted from 1; given from 0.
-    pub(crate) fn position(&self) -> Result<usize, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn position(&self) -> Result<usize, Fault> {
         match usize::try_from(self.integer()?) {
             Ok(position) if position > 0 => Ok(position - 1),
             _ => Err(self.wrong("positions are counted from 1")),
         }
     }
 
-    pub(crate) fn table(&self) -> Result<&Table, Fault> {
+    /// A table.
+    ///
+    /// # Errors
+    ///
+    /// It is another value.
+    pub fn table(&self) -> Result<&Table, Fault> {
         match &self.value {
             Value::Table(table) => Ok(table),
             _ => Err(self.expected("table")),
         }
     }
 
-    pub(crate) fn function(&self) -> Result<&Function, Fault> {
+    /// A function.
+    ///
+    /// # Errors
+    ///
+    /// It is another value.
+    pub fn function(&self) -> Result<&Function, Fault> {
         match &self.value {
             Value::Function(function) => Ok(function),
             _ => Err(self.expected("function")),
@@ -172,7 +213,11 @@ impl Arg {
     }
 
     /// An object of one of the module's classes.
-    pub(crate) fn object<T: 'static>(&self, class: &str) -> Result<UserDataRef<T>, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is another value.
+    pub fn object<T: 'static>(&self, class: &str) -> Result<UserDataRef<T>, Fault> {
         match &self.value {
             Value::UserData(userdata) => borrow(userdata).ok_or_else(|| self.expected(class)),
             _ => Err(self.expected(class)),
@@ -180,7 +225,11 @@ impl Arg {
     }
 
     /// The elements of a list without holes.
-    pub(crate) fn list(&self) -> Result<Vec<Arg>, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is no table, has holes, or other keys.
+    pub fn list(&self) -> Result<Vec<Arg>, Fault> {
         let table = self.table()?;
         let len = table.raw_len();
         let mut pairs = 0;
@@ -205,7 +254,11 @@ impl Arg {
     }
 
     /// The fields of a table that has no others than `keys`.
-    pub(crate) fn options(self, keys: &'static [&'static str]) -> Result<Options, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is no table, or has other keys.
+    pub fn options(self, keys: &'static [&'static str]) -> Result<Options, Fault> {
         let table = self.table()?.clone();
         for pair in table.pairs::<Value, Value>() {
             let (key, _) = pair?;
@@ -233,16 +286,21 @@ impl Arg {
 }
 
 /// Named arguments in a table.
-pub(crate) struct Options {
+pub struct Options {
     function: &'static str,
     /// Before the fields' names in messages: what the table is part of.
     prefix: String,
-    pub(crate) table: Table,
+    /// The table itself.
+    pub table: Table,
 }
 
 impl Options {
     /// The field, absent or not.
-    pub(crate) fn get(&self, name: &'static str) -> Result<Arg, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn get(&self, name: &'static str) -> Result<Arg, Fault> {
         Ok(Arg {
             function: self.function,
             name: match self.prefix.as_str() {
@@ -254,7 +312,11 @@ impl Options {
     }
 
     /// The field, if it is there.
-    pub(crate) fn given(&self, name: &'static str) -> Result<Option<Arg>, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn given(&self, name: &'static str) -> Result<Option<Arg>, Fault> {
         Ok(self.get(name)?.given())
     }
 }

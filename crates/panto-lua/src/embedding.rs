@@ -32,8 +32,10 @@ impl Embedding {
     /// threads of its own: the thread of the Lua state may wait for them.
     pub fn new(runtime: Handle) -> Self {
         Self {
+            waiter: Rc::new(Blocking {
+                runtime: runtime.clone(),
+            }),
             runtime,
-            waiter: Rc::new(Blocking),
             tools: Arc::new(NoTools),
             hooks: Arc::new(NoHooks),
             options: AgentOptions::default(),

@@ -4,7 +4,7 @@ use mlua::{IntoLuaMulti, Lua, MultiValue, Value};
 
 /// Why a function of the module gives no value.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The caller broke the rules: raised, as a string, at the caller's level.
     Misuse(String),
     /// What may happen to correct code: returned as `nil, message`.
@@ -14,19 +14,21 @@ pub(crate) enum Fault {
 }
 
 /// What a function of the module gives.
-pub(crate) type Reply = Result<MultiValue, Fault>;
+pub type Reply = Result<MultiValue, Fault>;
 
 impl Fault {
-    pub(crate) fn misuse(message: impl Into<String>) -> Self {
+    /// A misuse.
+    pub fn misuse(message: impl Into<String>) -> Self {
         Fault::Misuse(message.into())
     }
 
-    pub(crate) fn expected(message: impl Into<String>) -> Self {
+    /// An expected failure.
+    pub fn expected(message: impl Into<String>) -> Self {
         Fault::Expected(message.into())
     }
 
     /// An expected failure with all causes of an error.
-    pub(crate) fn of(error: &dyn std::error::Error) -> Self {
+    pub fn of(error: &dyn std::error::Error) -> Self {
         Fault::Expected(pantograph::with_causes(error))
     }
 }
@@ -38,7 +40,11 @@ impl From<mlua::Error> for Fault {
 }
 
 /// The values of a successful call.
-pub(crate) fn values(lua: &Lua, values: impl IntoLuaMulti) -> Reply {
+///
+/// # Errors
+///
+/// Lua is out of memory.
+pub fn values(lua: &Lua, values: impl IntoLuaMulti) -> Reply {
     Ok(values.into_lua_multi(lua)?)
 }
 

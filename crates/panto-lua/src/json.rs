@@ -13,8 +13,8 @@ use std::fmt;
 
 use mlua::{Lua, LuaString, Table, Value};
 
-pub(crate) use decode::decode;
-pub(crate) use encode::encode;
+use decode::decode;
+use encode::encode;
 use number::BigNumber;
 
 use crate::args::Arg;
@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why a text or a value is none of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JsonError(String);
+pub struct JsonError(String);
 
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,9 +38,9 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// What decoding and encoding share in one Lua state.
+/// JSON in one Lua state, without loss. Clones share its marks.
 #[derive(Clone)]
-pub(crate) struct Json {
+pub struct Json {
     /// The metatable that marks a table as an array.
     array: Table,
 }
@@ -53,39 +53,69 @@ impl Json {
         Ok(Self { array })
     }
 
-    /// Decodes text that is known to be JSON.
-    pub(crate) fn to_lua(&self, lua: &Lua, text: &str) -> Result<Value, Fault> {
-        decode(lua, self, text.as_bytes()).map_err(|error| Fault::expected(error.to_string()))
+    /// Reads one JSON value.
+    ///
+    /// # Errors
+    ///
+    /// Where the text stops being JSON.
+    pub fn decode(&self, lua: &Lua, text: &[u8]) -> Result<Value, JsonError> {
+        decode(lua, self, text)
+    }
+
+    /// Writes one JSON value.
+    ///
+    /// # Errors
+    ///
+    /// The path to what JSON cannot say.
+    pub fn encode(&self, value: &Value) -> Result<String, JsonError> {
+        encode(self, value)
     }
 
     /// A JSON value as Lua has it.
-    pub(crate) fn value_to_lua(
-        &self,
-        lua: &Lua,
-        value: &serde_json::Value,
-    ) -> Result<Value, Fault> {
-        self.to_lua(lua, &value.to_string())
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory, or the value is larger than what [`Json::decode`] reads.
+    pub fn value_to_lua(&self, lua: &Lua, value: &serde_json::Value) -> Result<Value, Fault> {
+        self.text_to_lua(lua, &value.to_string())
     }
 
     /// A JSON object as Lua has it.
-    pub(crate) fn object_to_lua(
+    ///
+    /// # Errors
+    ///
+    /// As [`Json::value_to_lua`].
+    pub fn object_to_lua(
         &self,
         lua: &Lua,
         object: &serde_json::Map<String, serde_json::Value>,
     ) -> Result<Value, Fault> {
         // Writing a map of JSON values cannot fail.
         let text = serde_json::to_string(object).unwrap_or_default();
-        self.to_lua(lua, &text)
+        self.text_to_lua(lua, &text)
+    }
+
+    fn text_to_lua(&self, lua: &Lua, text: &str) -> Result<Value, Fault> {
+        self.decode(lua, text.as_bytes())
+            .map_err(|error| Fault::expected(error.to_string()))
     }
 
     /// An argument as a JSON value.
-    pub(crate) fn argument(&self, argument: &Arg) -> Result<serde_json::Value, Fault> {
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn argument(&self, argument: &Arg) -> Result<serde_json::Value, Fault> {
         let text = encode(self, &argument.value).map_err(|error| argument.wrong(error))?;
         serde_json::from_str(&text).map_err(|error| argument.wrong(error))
     }
 
     /// An argument that must be a JSON object; an empty table is one.
-    pub(crate) fn object_argument(
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn object_argument(
         &self,
         argument: &Arg,
     ) -> Result<serde_json::Map<String, serde_json::Value>, Fault> {

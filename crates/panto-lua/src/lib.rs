@@ -55,7 +55,10 @@ mod turns;
 mod wait;
 
 pub use agent::Lender;
+pub use args::{Arg, Args, Options};
 pub use embedding::{Embedding, LocalTools, TableStores};
+pub use fault::{Fault, Reply, values};
+pub use json::{Json, JsonError};
 pub use module::{Module, open};
 pub use turns::Turns;
-pub use wait::{Blocking, Place, Ready, Waiter, Waiting};
+pub use wait::{Place, Ready, Waiter, Waiting};

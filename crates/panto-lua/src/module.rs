@@ -4,11 +4,12 @@ use std::future::Future;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use mlua::{AnyUserData, Lua, Table};
-use pantograph::{AgentConfig, SessionStore};
+use mlua::{AnyUserData, Function, Lua, Table};
+use pantograph::{AgentConfig, Block, Message, SessionStore};
 use tokio::sync::oneshot;
 
 use crate::agent::{self, Lender, LuaAgent};
+use crate::args::{Arg, Args};
 use crate::class::define;
 use crate::config::Config;
 use crate::conversation::{self, LuaConversation};
@@ -16,12 +17,13 @@ use crate::embedding::Embedding;
 use crate::fault::{Fault, Reply};
 use crate::job::{Control, Job};
 use crate::json::Json;
+use crate::message::{blocks_argument, message_table};
 use crate::shim::{Shim, later};
 use crate::store::{self, Reach, Store};
 use crate::stream::Stream;
 use crate::text;
 use crate::turns::Turns;
-use crate::wait::{Pending, block_on};
+use crate::wait::{Pending, WAITS_FOR_ITSELF, block_on, waits_for_itself};
 
 /// Makes the module for `lua`, whose thread this must be. Once a state.
 ///
@@ -104,6 +106,75 @@ impl Module {
         lua.create_userdata(Store::new(store, Reach::Host))
     }
 
+    /// A function as those of the module are: it raises a misuse as a string at its caller, with
+    /// the argument's name, and gives an expected failure as `nil, message`.
+    ///
+    /// ```
+    /// # use panto_lua::{Embedding, open, values};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    /// # let lua = mlua::Lua::new();
+    /// # let module = open(&lua, Embedding::new(runtime.handle().clone()))?;
+    /// let shout = module.function(&lua, "shout", |lua, mut args| {
+    ///     values(lua, args.next("text").text()?.to_uppercase())
+    /// })?;
+    /// lua.globals().set("shout", shout)?;
+    /// let message: String = lua.load("return select(2, pcall(shout, 1))").eval()?;
+    /// assert_eq!(message, "bad argument 'text' to 'shout' (string expected, got number)");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn function(
+        &self,
+        lua: &Lua,
+        name: &'static str,
+        body: impl Fn(&Lua, Args) -> Reply + 'static,
+    ) -> mlua::Result<Function> {
+        self.state.shim.function(lua, name, body)
+    }
+
+    /// The answer of such a function that comes later: `future` is waited for as the host's
+    /// [`crate::Waiter`] says, polled on this thread, and `finish` makes Lua values of what it
+    /// gives.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn later<T: 'static>(
+        lua: &Lua,
+        future: impl Future<Output = T> + 'static,
+        finish: impl FnOnce(&Lua, T) -> Reply + 'static,
+    ) -> Reply {
+        later(lua, Pending::new(future, finish))
+    }
+
+    /// JSON in this state, as `panto.json` has it.
+    pub fn json(&self) -> &Json {
+        &self.state.json
+    }
+
+    /// A copy of a message, as `conversation:messages()` gives it.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn message(&self, lua: &Lua, message: &Message) -> Result<Table, Fault> {
+        message_table(lua, &self.state.json, message)
+    }
+
+    /// Reads text or blocks, as `agent:run` takes them.
+    ///
+    /// # Errors
+    ///
+    /// It is neither.
+    pub fn blocks(argument: &Arg) -> Result<Vec<Block>, Fault> {
+        blocks_argument(argument)
+    }
+
     /// The turns of this state, for a host that ends them before it goes.
     pub fn turns(&self) -> &Turns {
         &self.state.turns
@@ -134,8 +205,12 @@ impl State {
         future: impl Future<Output = T> + Send + 'static,
         finish: impl FnOnce(&Lua, T) -> Reply + 'static,
     ) -> Reply {
+        let runtime = &self.embedding.runtime;
+        if reach == Reach::Files && waits_for_itself(runtime) {
+            return Err(Fault::expected(WAITS_FOR_ITSELF));
+        }
         let (sender, receiver) = oneshot::channel();
-        self.embedding.runtime.spawn(async move {
+        runtime.spawn(async move {
             // Whoever waited may be gone.
             let _ = sender.send(future.await);
         });

@@ -14,6 +14,7 @@ use std::thread::Thread;
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, Shared};
 use mlua::{Lua, UserData};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::fault::{Fault, Reply};
 
@@ -22,8 +23,8 @@ use crate::fault::{Fault, Reply};
 /// It needs no reactor of its own: any executor may poll it, also a thread that parks between.
 pub type Ready = LocalBoxFuture<'static, ()>;
 
-/// Decides how the code that runs now may wait. A plain embedder takes [`Blocking`]; a host with
-/// a loop parks coroutines instead.
+/// Decides how the code that runs now may wait. Without one every wait blocks the thread; a host
+/// with a loop parks coroutines instead.
 pub trait Waiter {
     /// Called on the owner thread, inside a Lua function that cannot go on before `ready` is.
     ///
@@ -54,16 +55,29 @@ pub enum Waiting {
 }
 
 /// Blocks the owner thread until the wait is over.
-///
-/// The runtime of the [`crate::Embedding`] must then run on other threads.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Blocking;
+pub(crate) struct Blocking {
+    /// Where what is waited for happens: on other threads, or not at all.
+    pub(crate) runtime: Handle,
+}
 
 impl Waiter for Blocking {
     fn wait(&self, _lua: &Lua, _place: Place, ready: Ready) -> Waiting {
+        if waits_for_itself(&self.runtime) {
+            return Waiting::Refused(WAITS_FOR_ITSELF.to_owned());
+        }
         block_on(ready);
         Waiting::Done
     }
+}
+
+/// Why a wait would never end.
+pub(crate) const WAITS_FOR_ITSELF: &str = "the runtime of the agents is driven by this thread, \
+     so nothing can be waited for here; embed the module with a runtime that has threads of its own";
+
+/// Whether the runtime can do nothing while this thread waits.
+pub(crate) fn waits_for_itself(runtime: &Handle) -> bool {
+    let inside = Handle::try_current().is_ok_and(|current| current.id() == runtime.id());
+    inside && runtime.runtime_flavor() == RuntimeFlavor::CurrentThread
 }
 
 /// Runs a future to its end on this thread, which sleeps while there is nothing to do. Unlike

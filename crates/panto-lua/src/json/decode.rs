@@ -10,7 +10,7 @@ use super::number::{BigNumber, number_len};
 use super::{Json, JsonError, MAX_BYTES, MAX_DEPTH};
 
 /// Reads one JSON value.
-pub(crate) fn decode(lua: &Lua, json: &Json, text: &[u8]) -> Result<Value, JsonError> {
+pub(super) fn decode(lua: &Lua, json: &Json, text: &[u8]) -> Result<Value, JsonError> {
     if text.len() > MAX_BYTES {
         let len = text.len();
         let message = format!("the text has {len} bytes; at most {MAX_BYTES} are read");

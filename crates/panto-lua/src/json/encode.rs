@@ -8,7 +8,7 @@ use super::number::BigNumber;
 use super::{Json, JsonError, MAX_BYTES, MAX_DEPTH, Path, Step};
 
 /// Writes one JSON value.
-pub(crate) fn encode(json: &Json, value: &Value) -> Result<String, JsonError> {
+pub(super) fn encode(json: &Json, value: &Value) -> Result<String, JsonError> {
     let mut encoder = Encoder {
         json,
         out: String::new(),

@@ -1,6 +1,8 @@
 use insta::assert_snapshot;
 
-use crate::support::talking;
+use proptest::prelude::*;
+
+use crate::support::{Machine, talking};
 
 #[test]
 fn what_is_decoded_encodes_to_the_same_value() {
@@ -187,4 +189,49 @@ fn misuse_names_the_argument_at_the_caller() {
     test:6: bad argument 'table' to 'array' (the table has a metatable already)
     test:7: bad argument 'text' to 'number' (not a JSON number)
     ");
+}
+
+fn any_value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>()
+            .prop_filter("JSON has no others", |number| number.is_finite())
+            .prop_map(Into::into),
+        ".*".prop_map(serde_json::Value::from),
+    ];
+    leaf.prop_recursive(4, 48, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+            prop::collection::vec((".{0,6}", inner), 0..6)
+                .prop_map(|fields| serde_json::Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+thread_local! {
+    static MACHINE: Machine = talking("");
+}
+
+proptest! {
+    #[test]
+    fn every_value_comes_back_as_it_was(value in any_value()) {
+        let again = MACHINE.with(|machine| {
+            let json = machine.module.json();
+            let lua = json.decode(&machine.lua, value.to_string().as_bytes()).unwrap();
+            json.encode(&lua).unwrap()
+        });
+        let again: serde_json::Value = serde_json::from_str(&again).unwrap();
+        prop_assert_eq!(again, value);
+    }
+
+    #[test]
+    fn no_bytes_are_taken_that_another_reader_refuses(bytes in "[\\[\\]{}\",:0-9a-f.eE+\\-ntruls \\\\\u{1}\u{e9}]{0,24}") {
+        let taken = MACHINE.with(|machine| {
+            machine.module.json().decode(&machine.lua, bytes.as_bytes()).is_ok()
+        });
+        let known = serde_json::from_str::<serde::de::IgnoredAny>(&bytes).is_ok();
+        prop_assert_eq!(taken, known, "{}", bytes);
+    }
 }

@@ -5,6 +5,7 @@
 mod agents;
 mod arguments;
 mod conversations;
+mod hosts;
 mod jobs;
 mod json;
 mod page;
