@@ -36,7 +36,9 @@ impl LuaConversation {
             stop: None,
         };
         conversation.push(Arc::new(message));
-        values(lua, conversation.len())
+        let position = conversation.len();
+        drop(conversation);
+        values(lua, position)
     }
 }
 
@@ -63,7 +65,8 @@ impl Class for LuaConversation {
     fn methods(methods: &Methods<'_, Self>) -> mlua::Result<()> {
         methods.add("len", |lua, _, this, _| values(lua, this.0.borrow().len()))?;
         methods.add("transcript", |lua, _, this, _| {
-            values(lua, this.0.borrow().transcript())
+            let transcript = this.0.borrow().transcript();
+            values(lua, transcript)
         })?;
         methods.add("messages", |lua, state, this, _| {
             let snapshot = this.0.borrow().clone();
@@ -104,10 +107,12 @@ impl Class for LuaConversation {
         methods.add("set_message_metadata", |lua, state, this, mut args| {
             let position = args.next("position");
             let metadata = metadata(state, &mut args)?;
-            let mut conversation = this.0.borrow_mut();
+            let index = position.position()?;
+            let conversation = this.0.borrow().clone();
             let mut message = Message::clone(message_at(&conversation, &position)?);
+            drop(conversation);
             message.metadata = metadata;
-            conversation.replace(position.position()?, Arc::new(message));
+            this.0.borrow_mut().replace(index, Arc::new(message));
             values(lua, true)
         })
     }

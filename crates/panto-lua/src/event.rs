@@ -230,9 +230,9 @@ impl Growing {
         let read = lua.create_function(move |lua, (event, key): (Table, Value)| {
             let is_field = key.as_string().is_some_and(|key| *key == kind.field());
             let total: Option<usize> = event.raw_get("total_bytes")?;
-            let text = whole.borrow();
             // The event is the reader's to change, so its length may be anything by now.
-            match total.and_then(|total| text.get(..total)) {
+            let text = total.and_then(|total| whole.borrow().get(..total).map(str::to_owned));
+            match text {
                 Some(text) if is_field => Ok(Some(lua.create_string(text)?)),
                 _ => Ok(None::<LuaString>),
             }

@@ -128,8 +128,11 @@ fn next_event(lua: &Lua, job: &Job) -> Result<Value, Fault> {
     let Some(buffered) = job.shared.pop() else {
         return Ok(Value::Nil);
     };
-    let mut reader = job.reader.borrow_mut();
-    let table = reader.table(lua, &buffered.event, buffered.omitted)?;
+    // Whatever Lua allocates may run a finalizer, which may call this again: nothing is borrowed.
+    let mut reader = job.reader.take();
+    let table = reader.table(lua, &buffered.event, buffered.omitted);
+    job.reader.replace(reader);
+    let table = table?;
     Ok(Value::Table(table))
 }
 

@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mlua::{Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
@@ -42,6 +43,8 @@ struct Inner {
 
 struct Turn {
     events: Receiver<Event>,
+    /// What a reader waited for and has not taken: it may have been closed meanwhile.
+    arrived: Option<Event>,
     control: TurnControl,
     reader: Reader,
     outcome: Option<Arc<Outcome>>,
@@ -64,25 +67,23 @@ impl Stream {
                 "the stream is being read already; one reader at a time",
             ));
         }
-        let received = self.inner.turn.borrow_mut().events.try_recv();
-        match received {
-            Ok(event) => self.inner.give(lua, Some(event)),
-            Err(TryRecvError::Disconnected) => self.inner.give(lua, None),
-            Err(TryRecvError::Empty) => {
-                let reading = Reading::new(&self.inner);
-                let event = async move {
-                    let inner = Rc::clone(&reading.0);
-                    let event = poll_fn(|cx| inner.turn.borrow_mut().events.poll_recv(cx)).await;
-                    drop(reading);
-                    event
-                };
-                let inner = Rc::clone(&self.inner);
-                later(
-                    lua,
-                    Pending::new(event, move |lua, event| inner.give(lua, event)),
-                )
-            }
+        let next = self.inner.turn.borrow_mut().try_next();
+        match next {
+            Ok(event) => return self.inner.give(lua, Some(event)),
+            Err(TryRecvError::Disconnected) => return self.inner.give(lua, None),
+            Err(TryRecvError::Empty) => {}
         }
+        let reading = Reading::new(&self.inner);
+        let inner = Rc::clone(&self.inner);
+        let arrival = async move {
+            poll_fn(|cx| inner.turn.borrow_mut().poll_arrival(cx)).await;
+            reading
+        };
+        let answer = |lua: &Lua, reading: Reading| {
+            let event = reading.0.turn.borrow_mut().arrived.take();
+            reading.0.give(lua, event)
+        };
+        later(lua, Pending::new(arrival, answer))
     }
 }
 
@@ -91,15 +92,22 @@ impl Inner {
         let Some(event) = event else {
             return values(lua, Value::Nil);
         };
-        let mut turn = self.turn.borrow_mut();
-        if let Event::Settled(outcome) = &event {
-            turn.outcome = Some(Arc::clone(outcome));
-        }
-        values(lua, turn.reader.table(lua, &event, 0)?)
+        let mut reader = {
+            let mut turn = self.turn.borrow_mut();
+            if let Event::Settled(outcome) = &event {
+                turn.outcome = Some(Arc::clone(outcome));
+            }
+            std::mem::take(&mut turn.reader)
+        };
+        // Whatever Lua allocates may run a finalizer, which may call this again: nothing is
+        // borrowed meanwhile.
+        let table = reader.table(lua, &event, 0);
+        self.turn.borrow_mut().reader = reader;
+        values(lua, table?)
     }
 }
 
-/// Holds the place of the one reader.
+/// Holds the place of the one reader, until it has its event or is collected.
 struct Reading(Rc<Inner>);
 
 impl Reading {
@@ -116,6 +124,18 @@ impl Drop for Reading {
 }
 
 impl Turn {
+    fn try_next(&mut self) -> Result<Event, TryRecvError> {
+        match self.arrived.take() {
+            Some(event) => Ok(event),
+            None => self.events.try_recv(),
+        }
+    }
+
+    /// Completes when an event has arrived, or none will.
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.events.poll_recv(cx).map(|event| self.arrived = event)
+    }
+
     fn start(state: &State, agent: Agent, turn: TurnStream) -> Self {
         let control = turn.control();
         let (sender, events) = mpsc::channel(UNREAD);
@@ -124,6 +144,7 @@ impl Turn {
         state.embedding.runtime.spawn(pump);
         Self {
             events,
+            arrived: None,
             control,
             reader: Reader::default(),
             outcome: None,
@@ -191,7 +212,8 @@ impl Class for Stream {
     fn methods(methods: &Methods<'_, Self>) -> mlua::Result<()> {
         methods.add("next", |lua, _, this, _| this.next(lua))?;
         methods.add("cancel", |lua, _, this, mut args| {
-            cancel(&this.inner.turn.borrow().control, &mut args)?;
+            let control = this.inner.turn.borrow().control.clone();
+            cancel(&control, &mut args)?;
             values(lua, true)
         })?;
         methods.add("reopen", |lua, state, this, args| {

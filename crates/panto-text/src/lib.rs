@@ -14,17 +14,16 @@
 //! ```
 
 mod pieces;
+mod wrapper;
 
 use pieces::{Piece, pieces};
+use wrapper::Wrapper;
 
 /// How many columns a tab counts as, wherever it stands.
 pub const TAB: usize = 4;
 
 /// What [`truncate`] puts in place of what it cuts.
 const ELLIPSIS: &str = "…";
-
-/// What stands for a cluster that is wider than the whole line.
-const TOO_WIDE: &str = "\u{fffd}";
 
 /// How many columns the widest line of `text` has.
 pub fn width(text: &str) -> usize {
@@ -85,128 +84,16 @@ fn mark(out: &mut String, columns: usize) {
 /// The lines of `text`, each at most `columns` wide.
 ///
 /// Lines break at blanks, and within a word only if the word alone is too long. The blanks at
-/// which a line was broken are left out; those at the beginning of a line of the text stay.
+/// which a line was broken are left out; those at the beginning of a line of the text stay, as
+/// far as they leave room for its first word.
 /// Escape sequences stay where they are. A cluster wider than `columns` becomes U+FFFD. With no
 /// columns there is nothing to show, but still a line for each line of the text.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut wrapper = Wrapper {
-        columns,
-        lines: Vec::new(),
-        line: String::new(),
-        used: 0,
-        blanks: String::new(),
-        blank_columns: 0,
-        word: String::new(),
-        word_columns: 0,
-        is_fresh: true,
-    };
+    let mut wrapper = Wrapper::new(columns);
     for piece in pieces(text) {
         wrapper.piece(piece);
     }
-    wrapper.end_line();
-    wrapper.lines
-}
-
-struct Wrapper {
-    columns: usize,
-    lines: Vec<String>,
-    /// What the current line holds for certain.
-    line: String,
-    used: usize,
-    /// The blanks after that, which go if the next word does not fit.
-    blanks: String,
-    blank_columns: usize,
-    /// The word after those.
-    word: String,
-    word_columns: usize,
-    /// Whether nothing of the text's line has been put out: its own first blanks stay.
-    is_fresh: bool,
-}
-
-impl Wrapper {
-    fn piece(&mut self, piece: Piece<'_>) {
-        match piece {
-            Piece::Break => self.end_line(),
-            Piece::Escape(sequence) => self.word.push_str(sequence),
-            Piece::Blank(_) | Piece::Tab => {
-                self.end_word();
-                piece.write(&mut self.blanks);
-                self.blank_columns += piece.width();
-            }
-            Piece::Cluster(cluster, width) if width > self.columns => {
-                if self.columns > 0 {
-                    self.cluster(TOO_WIDE, 1);
-                }
-                let _ = cluster;
-            }
-            Piece::Cluster(cluster, width) => self.cluster(cluster, width),
-        }
-    }
-
-    fn cluster(&mut self, cluster: &str, width: usize) {
-        if self.word_columns + width > self.columns {
-            // The word alone is too long: it fills its lines.
-            self.end_word();
-            self.break_line();
-        }
-        self.word.push_str(cluster);
-        self.word_columns += width;
-    }
-
-    /// Puts the word on this line, or on the next one.
-    fn end_word(&mut self) {
-        if self.word.is_empty() {
-            return;
-        }
-        if self.used + self.blank_columns + self.word_columns > self.columns {
-            if self.is_fresh {
-                // A line's own indent, as far as it fits.
-                self.indent();
-            }
-            if self.used + self.word_columns > self.columns || !self.is_fresh {
-                self.break_line();
-            }
-        } else {
-            self.line.push_str(&self.blanks);
-            self.used += self.blank_columns;
-        }
-        self.blanks.clear();
-        self.blank_columns = 0;
-        self.line.push_str(&self.word);
-        self.used += self.word_columns;
-        self.word.clear();
-        self.word_columns = 0;
-        self.is_fresh = false;
-    }
-
-    /// Puts out as many of the blanks as fit.
-    fn indent(&mut self) {
-        let room = self.columns - self.used;
-        let taken = self.blank_columns.min(room);
-        self.line.extend(std::iter::repeat_n(' ', taken));
-        self.used += taken;
-    }
-
-    fn break_line(&mut self) {
-        self.blanks.clear();
-        self.blank_columns = 0;
-        if !(self.line.is_empty() && self.is_fresh) {
-            self.lines.push(std::mem::take(&mut self.line));
-        }
-        self.used = 0;
-        self.is_fresh = false;
-    }
-
-    fn end_line(&mut self) {
-        self.end_word();
-        // Blanks at the end of a line are its own, as far as they fit.
-        self.indent();
-        self.blanks.clear();
-        self.blank_columns = 0;
-        self.lines.push(std::mem::take(&mut self.line));
-        self.used = 0;
-        self.is_fresh = true;
-    }
+    wrapper.end()
 }
 
 #[cfg(test)]

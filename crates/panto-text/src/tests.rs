@@ -57,6 +57,8 @@ fn wrap_breaks_at_blanks_and_keeps_indents() {
     assert_eq!(wrap("one two three", 7), ["one two", "three"]);
     assert_eq!(wrap("one   two", 4), ["one", "two"]);
     assert_eq!(wrap("  indented text", 10), ["  indented", "text"]);
+    assert_eq!(wrap("    indented", 9), [" indented"]);
+    assert_eq!(wrap("a    ", 3), ["a  "]);
     assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
     assert_eq!(wrap("x abcdefgh", 3), ["x", "abc", "def", "gh"]);
     assert_eq!(wrap("漢字かな", 5), ["漢字", "かな"]);

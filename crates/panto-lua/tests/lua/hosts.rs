@@ -106,3 +106,41 @@ fn messages_and_blocks_cross_in_both_directions() {
     let table = machine.module.message(lua, message).unwrap();
     assert_eq!(table.get::<String>("role").unwrap(), "assistant");
 }
+
+#[test]
+fn finalizers_may_use_what_is_in_use() {
+    let machine = talking("Hello there.");
+    machine.pipe();
+    machine.exec(
+        r#"
+        local conv = panto.conversation()
+        local agent = new_agent()
+        local job = assert(agent:run_async { prompt = "x", wake_fd = pipe.fd })
+        repeat pipe.wait() until job:result()
+        local stream = new_agent():run("x")
+        local taken = 0
+        -- A garbage collection at about every allocation, each with a finalizer.
+        collectgarbage("generational")
+        local function trap()
+          setmetatable({}, { __gc = function()
+            if job:next_event() then taken = taken + 1 end
+            stream:cancel()
+            conv:add_user_message("from a finalizer")
+            local _ = conv:transcript(), conv:messages()
+          end })
+        end
+        for _ = 1, 300 do
+          trap()
+          collectgarbage("step")
+          local event = job:next_event()
+          if event then taken = taken + 1 end
+          local _ = event and event.text
+          conv:add_user_message("x", { a = 1 })
+          conv:set_message_metadata(1, { b = {} })
+          _ = conv:transcript(), conv:messages()
+        end
+        collectgarbage()
+        assert(taken > 0)
+        "#,
+    );
+}

@@ -239,3 +239,41 @@ fn a_wait_that_the_host_refuses_raises_at_the_caller() {
         "#,
     );
 }
+
+#[test]
+fn a_reader_that_is_closed_while_it_waits_takes_nothing_with_it() {
+    let gate = Gate::new();
+    let parking = Parking::default();
+    let parked = Rc::clone(&parking.parked);
+    let script = Script::new().step(Step::new().on_open(&gate).then("Hi."));
+    let machine = machine_with(script, |embedding| embedding.waiter(Rc::new(parking)));
+    machine.exec(
+        r#"
+        seen = {}
+        stream = new_agent():run("x")
+        function read() for event in stream:events() do seen[#seen + 1] = event.type end end
+        local co = coroutine.create(read)
+        repeat assert(coroutine.resume(co)) until #seen == 2
+        assert(coroutine.status(co) == "suspended")
+        assert(coroutine.close(co))
+        "#,
+    );
+    gate.open();
+    let ready: Vec<Ready> = parked
+        .borrow_mut()
+        .drain(..)
+        .map(|(_, ready)| ready)
+        .collect();
+    for ready in ready {
+        machine.runtime.block_on(ready);
+    }
+    machine.all_settled();
+    machine.exec(
+        r#"
+        collectgarbage() collectgarbage()
+        read()
+        assert(table.concat(seen, " ") == "turn_start user_message assistant_text "
+          .. "assistant_text_delta assistant_text_complete usage settled", table.concat(seen, " "))
+        "#,
+    );
+}
