@@ -93,7 +93,8 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
+    // A task's budget is only given back when the task returns, which it does not here.
+    let mut future = pin!(tokio::task::unconstrained(future));
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;

@@ -144,3 +144,21 @@ fn finalizers_may_use_what_is_in_use() {
         "#,
     );
 }
+
+#[test]
+fn a_long_wait_inside_a_runtime_goes_on() {
+    // More events than a task may take before it has to return.
+    let step = Step::new().then(pantograph_scripted::Text::new("x").count(2_000));
+    let machine = machine(Script::new().step(step));
+    machine.runtime.block_on(async {
+        machine.exec(
+            r#"
+            local count = 0
+            for _ in new_agent():run("x"):events() do count = count + 1 end
+            assert(count > 2000)
+            local store = panto.file_system_jsonl_store { dir = "/nowhere" }
+            for _ = 1, 300 do assert(store:list()) end
+            "#,
+        );
+    });
+}
