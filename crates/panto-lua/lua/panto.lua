@@ -63,7 +63,7 @@ function panto.file_system_jsonl_store(options) end
 local Agent = {}
 
 --- Starts a turn that is read event by event.
----@param prompt string|panto.Prompt
+---@param prompt string|panto.Block[]|panto.Prompt
 ---@return panto.Stream? stream
 ---@return string? message
 function Agent:run(prompt) end

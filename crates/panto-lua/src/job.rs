@@ -25,6 +25,7 @@ use wake::Wake;
 
 pub(crate) use control::Control;
 pub(crate) use shared::Shared;
+pub(crate) use wake::Wakes;
 
 /// A turn that runs by itself.
 pub(crate) struct Job {
@@ -39,7 +40,7 @@ impl Job {
         state: &State,
         agent: &Agent,
         prompt: Prompt,
-        wake: Option<Wake>,
+        wake: Option<Arc<Wake>>,
     ) -> Result<Self, Fault> {
         let turn = agent.run(prompt).map_err(|error| Fault::of(&error))?;
         let shared = Arc::new(Shared::new(agent.clone(), turn.control(), wake));
@@ -76,7 +77,10 @@ impl Drop for Job {
 }
 
 /// Reads `wake_fd`. The outer error is a misuse, the inner one what a descriptor may be like.
-pub(crate) fn wake_argument(options: &Options) -> Result<Result<Option<Wake>, Fault>, Fault> {
+pub(crate) fn wake_argument(
+    wakes: &Wakes,
+    options: &Options,
+) -> Result<Result<Option<Arc<Wake>>, Fault>, Fault> {
     let Some(field) = options.given("wake_fd")? else {
         return Ok(Ok(None));
     };
@@ -84,7 +88,7 @@ pub(crate) fn wake_argument(options: &Options) -> Result<Result<Option<Wake>, Fa
     let Ok(fd) = i32::try_from(number) else {
         return Err(field.wrong(format_args!("{number} is no file descriptor")));
     };
-    Ok(Wake::new(fd).map(Some).map_err(Fault::expected))
+    Ok(wakes.open(fd).map(Some).map_err(Fault::expected))
 }
 
 impl UserData for Job {

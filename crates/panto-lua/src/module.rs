@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::conversation::{self, LuaConversation};
 use crate::embedding::Embedding;
 use crate::fault::{Fault, Reply};
-use crate::job::{Control, Job};
+use crate::job::{Control, Job, Wakes};
 use crate::json::Json;
 use crate::message::{blocks_argument, message_table};
 use crate::shim::{Shim, later};
@@ -39,6 +39,7 @@ pub fn open(lua: &Lua, embedding: Embedding) -> mlua::Result<Module> {
     let shim = Shim::new(lua, Rc::clone(&embedding.waiter))?;
     let state = Rc::new(State {
         turns: Turns::default(),
+        wakes: Wakes::default(),
         json: Json::new(lua)?,
         shim,
         embedding,
@@ -188,6 +189,7 @@ pub(crate) struct State {
     pub(crate) shim: Shim,
     pub(crate) json: Json,
     pub(crate) turns: Turns,
+    pub(crate) wakes: Wakes,
 }
 
 impl State {

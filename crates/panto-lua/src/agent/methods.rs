@@ -34,8 +34,11 @@ impl Class for LuaAgent {
 fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
     methods.add("run", |lua, state, this, mut args| {
         let prompt = args.next("prompt");
-        let prompt = match prompt.value {
+        let prompt = match &prompt.value {
             Value::String(_) => Prompt::new(blocks_argument(&prompt)?).by_code(),
+            Value::Table(table) if table.raw_len() > 0 => {
+                Prompt::new(blocks_argument(&prompt)?).by_code()
+            }
             _ => read_prompt(
                 state,
                 &prompt.options(&["prompt", "blocks", "metadata", "dispatch_tools"])?,
@@ -50,7 +53,7 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         let options =
             args.options(&["prompt", "blocks", "metadata", "dispatch_tools", "wake_fd"])?;
         let prompt = read_prompt(state, &options)?;
-        let wake = job::wake_argument(&options)?;
+        let wake = job::wake_argument(&state.wakes, &options)?;
         let owned = this.own("run_async")?;
         let agent = owned.free()?;
         if owned.router.has_local() {

@@ -19,14 +19,14 @@ struct State {
     agent: Option<Agent>,
     buffer: Buffer,
     /// Written under the lock, and gone with `close`: no byte leaves after that has returned.
-    wake: Option<Wake>,
+    wake: Option<Arc<Wake>>,
     outcome: Option<Arc<Outcome>>,
     is_settled: bool,
     is_closed: bool,
 }
 
 impl Shared {
-    pub(super) fn new(agent: Agent, control: TurnControl, wake: Option<Wake>) -> Self {
+    pub(super) fn new(agent: Agent, control: TurnControl, wake: Option<Arc<Wake>>) -> Self {
         Self {
             control,
             state: Mutex::new(State {

@@ -8,12 +8,40 @@
     reason = "a descriptor's number from Lua, and the signal mask of a thread"
 )]
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Weak};
 
 use rustix::fs::{FileType, OFlags};
 use rustix::net::SendFlags;
+
+/// The wakes of one Lua state: jobs that wake the same reader share a descriptor, so that a
+/// thousand jobs do not need a thousand.
+#[derive(Default)]
+pub(crate) struct Wakes {
+    open: RefCell<HashMap<Target, Weak<Wake>>>,
+}
+
+/// Device and inode: what a byte goes to, for as long as a descriptor of it is open.
+type Target = (u64, u64);
+
+impl Wakes {
+    /// Takes `fd` for wakes. Only the writing end of a pipe, or a socket, will do.
+    pub(crate) fn open(&self, fd: RawFd) -> Result<Arc<Wake>, String> {
+        let (target, wake) = Wake::new(fd)?;
+        let mut open = self.open.borrow_mut();
+        if let Some(shared) = open.get(&target).and_then(Weak::upgrade) {
+            return Ok(shared);
+        }
+        open.retain(|_, wake| wake.strong_count() > 0);
+        let wake = Arc::new(wake);
+        open.insert(target, Arc::downgrade(&wake));
+        Ok(wake)
+    }
+}
 
 /// The writing end of a wake, as a duplicate: the caller may close its own.
 pub(crate) struct Wake {
@@ -22,13 +50,13 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    /// Duplicates `fd`, close-on-exec and non-blocking. Only a pipe or a socket will do.
-    pub(crate) fn new(fd: RawFd) -> Result<Self, String> {
+    /// Duplicates `fd`, close-on-exec and non-blocking.
+    fn new(fd: RawFd) -> Result<(Target, Self), String> {
         let fd = duplicate(fd).map_err(|error| format!("wake_fd {fd} cannot be used: {error}"))?;
-        let kind = rustix::fs::fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let is_socket = match kind {
-            Ok(FileType::Fifo) => false,
-            Ok(FileType::Socket) => true,
+        let stat = rustix::fs::fstat(&fd).map_err(|error| unusable(&error))?;
+        let is_socket = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Fifo => false,
+            FileType::Socket => true,
             _ => return Err("wake_fd must be a pipe or a socket".to_owned()),
         };
         let flags = rustix::fs::fcntl_getfl(&fd).map_err(|error| unusable(&error))?;
@@ -40,7 +68,9 @@ impl Wake {
             rustix::fs::fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
                 .map_err(|error| unusable(&error))?;
         }
-        Ok(Self { fd, is_socket })
+        // Both are unsigned on some systems and narrower on others.
+        let target = (stat.st_dev as u64, stat.st_ino as u64);
+        Ok((target, Self { fd, is_socket }))
     }
 
     /// Writes one byte. Gives whether anybody may still read it.

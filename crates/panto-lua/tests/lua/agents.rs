@@ -120,7 +120,7 @@ fn settings_can_be_read_and_set() {
         assert(agent:conversation():message_metadata(2).n == 1)
         assert(refused(agent:set_message_metadata(9, {})) == "the conversation has only 4 messages")
         assert(refused(new_agent():compact()) == "there is nothing to compact yet")
-        for _ in agent:run("More."):events() do end
+        for _ in agent:run({ { type = "text", text = "More." } }):events() do end
         assert(agent:compact("Keep names."))
         assert(agent:conversation():transcript():find("^%[summary of earlier messages%]"))
         "#,

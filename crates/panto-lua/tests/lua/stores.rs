@@ -24,7 +24,7 @@ fn a_session_is_made_listed_loaded_and_gone_on_with() {
         r#"
         assert(#store:list() == 0)
         assert(store:latest() == nil and select('#', store:latest()) == 1)
-        local agent = new_agent { store = store, cwd = "/work" }
+        local agent = new_agent { store = store, cwd = "/project" }
         local id = agent:session_id()
         -- Nothing is on disk before the first answer.
         assert(#store:list() == 0)

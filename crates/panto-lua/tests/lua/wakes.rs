@@ -171,3 +171,33 @@ fn die_of_sigpipe() {
     // SAFETY: the default disposition is valid for every signal.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn jobs_that_wake_the_same_reader_share_a_descriptor() {
+    let gate = Gate::new();
+    let machine = machine(Script::new().step(Step::new().on_open(&gate).then("Hi.").repeated()));
+    machine.pipe();
+    machine.exec("first = new_agent():run_async { prompt = 'x', wake_fd = pipe.fd }");
+    let ends_of_the_pipe = || {
+        let fd: i32 = machine.eval("return pipe.fd");
+        let pipe = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
+        let fds = std::fs::read_dir("/proc/self/fd").unwrap();
+        let targets = fds.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+        targets.filter(|target| *target == pipe).count()
+    };
+    let before = ends_of_the_pipe();
+    machine.exec(
+        r#"
+        jobs = {}
+        for i = 1, 100 do
+          jobs[i] = assert(new_agent():run_async { prompt = "x", wake_fd = pipe.fd })
+        end
+        "#,
+    );
+    assert_eq!(ends_of_the_pipe(), before);
+    gate.open();
+    machine.all_settled();
+    // The last one to settle lets go of it.
+    assert_eq!(ends_of_the_pipe(), before - 1);
+}
