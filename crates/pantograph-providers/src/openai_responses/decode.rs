@@ -239,6 +239,12 @@ impl ResponsesDecoder {
         out.extend(input_delta(open.index, json));
     }
 
+    /// Whether any input of the call came.
+    fn has_arguments(&self, output_index: Option<u32>) -> bool {
+        let at = self.find(output_index, |open| open.is_named);
+        at.is_some_and(|at| self.open[at].has_come)
+    }
+
     /// Where the item is that an event is about; the last, if the event does not say.
     fn find(&self, output_index: Option<u32>, fits: impl Fn(&Open) -> bool) -> Option<usize> {
         self.open.iter().rposition(|open| {
@@ -291,6 +297,10 @@ impl Decoder for ResponsesDecoder {
                 self.part_done(at, Part::Refusal, &event.refusal.unwrap_or_default(), out);
             }
             (EventKind::ArgumentsDelta, _) => self.arguments(at, delta, out),
+            // All of them, which count where no delta came.
+            (EventKind::ArgumentsDone, _) if !self.has_arguments(at) => {
+                self.arguments(at, event.arguments.unwrap_or_default(), out);
+            }
             (EventKind::Completed | EventKind::Incomplete, _) => {
                 let response = Response::read(event.response);
                 self.completed(&response.output(), out);
@@ -310,7 +320,13 @@ impl Decoder for ResponsesDecoder {
                 out.push_back(ProtocolEvent::Done { stop });
             }
             (EventKind::Failed | EventKind::Error, _) => return Err(failed::failed(data)),
-            (EventKind::ItemAdded | EventKind::ItemDone | EventKind::Other, _) => {}
+            (
+                EventKind::ItemAdded
+                | EventKind::ItemDone
+                | EventKind::ArgumentsDone
+                | EventKind::Other,
+                _,
+            ) => {}
         }
         Ok(())
     }
