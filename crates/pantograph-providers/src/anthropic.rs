@@ -4,6 +4,7 @@
 
 mod binding;
 mod decode;
+mod event;
 mod request;
 mod thinking;
 

@@ -8,6 +8,7 @@ mod event;
 mod failed;
 mod input;
 mod item;
+mod open;
 mod request;
 
 use std::io;

@@ -15,6 +15,7 @@ use pantograph::wire_name::WireNames;
 use pantograph::{ErrorClass, ProviderError};
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep};
 
 use crate::endpoint::Endpoint;
@@ -153,7 +154,10 @@ impl<D: Decoder> WireStream<D> {
             State::Reading(events) => {
                 let event = match events.poll_event(cx) {
                     Poll::Ready(event) => event.transpose()?,
-                    Poll::Pending if self.decoder.is_finished() => {
+                    // A recording may be read where there are no timers.
+                    Poll::Pending
+                        if self.decoder.is_finished() && Handle::try_current().is_ok() =>
+                    {
                         let until = || Box::pin(tokio::time::sleep_until(Instant::now() + LULL));
                         ready!(self.lull.get_or_insert_with(until).as_mut().poll(cx));
                         None

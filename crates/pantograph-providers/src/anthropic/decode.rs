@@ -5,17 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use pantograph::protocol::ProtocolEvent;
 use pantograph::wire_name::WireNames;
-use pantograph::{ErrorClass, ProviderError, RawJson, StopReason, Usage};
-use serde::Deserialize;
-use serde::de::value::StrDeserializer;
+use pantograph::{ErrorClass, ProviderError, RawJson, StopReason};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::binding::{self, NEVER, Prefix};
+use super::event::{Block, BlockKind, Delta, Event, EventKind, is_unknown_event, is_unknown_name};
 use super::thinking;
 use crate::failure;
 use crate::harmless;
-use crate::lenient;
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -229,6 +227,43 @@ impl MessagesDecoder {
     }
 }
 
+impl Delta {
+    fn has_text(&self) -> bool {
+        self.text.as_ref().is_some_and(|text| !text.is_empty())
+    }
+
+    fn has_thinking(&self) -> bool {
+        let thinking = self.thinking.as_ref();
+        thinking.is_some_and(|thinking| !thinking.is_empty())
+    }
+
+    fn has_input(&self) -> bool {
+        let input = self.partial_json.as_ref();
+        input.is_some_and(|input| !input.is_empty())
+    }
+
+    /// Whether a block of the kind can take it.
+    fn fits(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Text { .. } => !self.has_thinking() && !self.has_input(),
+            Kind::Thinking { .. } => !self.has_text() && !self.has_input(),
+            Kind::Call { .. } => !self.has_text() && !self.has_thinking(),
+            Kind::Opaque { .. } => true,
+        }
+    }
+
+    /// The block that it could be of if there is none.
+    fn begins(&self) -> Option<Kind> {
+        match (self.has_text(), self.has_thinking()) {
+            (true, _) => Some(Kind::Text { is_blank: true }),
+            (_, true) => Some(Kind::Thinking {
+                signature: String::new(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 impl Decoder for MessagesDecoder {
     fn event(
         &mut self,
@@ -279,157 +314,6 @@ impl Decoder for MessagesDecoder {
     }
 }
 
-/// Any event. Flat, so that it is read in one pass; what most events lack is boxed, since what is
-/// read is moved.
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type", default)]
-    kind: EventKind,
-    index: Option<u32>,
-    #[serde(borrow)]
-    content_block: Option<&'a RawValue>,
-    delta: Option<Delta>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    message: Option<Box<Started>>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    usage: Option<Box<WireUsage>>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum EventKind {
-    MessageStart,
-    ContentBlockStart,
-    ContentBlockDelta,
-    ContentBlockStop,
-    MessageDelta,
-    MessageStop,
-    Error,
-    /// `ping`, and what the API may come to have.
-    #[default]
-    #[serde(other)]
-    Other,
-}
-
-/// The delta of a block or of the message.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Delta {
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    partial_json: Option<String>,
-    stop_reason: Option<String>,
-    stop_details: Option<Box<StopDetails>>,
-}
-
-impl Delta {
-    fn has_text(&self) -> bool {
-        self.text.as_ref().is_some_and(|text| !text.is_empty())
-    }
-
-    fn has_thinking(&self) -> bool {
-        let thinking = self.thinking.as_ref();
-        thinking.is_some_and(|thinking| !thinking.is_empty())
-    }
-
-    fn has_input(&self) -> bool {
-        let input = self.partial_json.as_ref();
-        input.is_some_and(|input| !input.is_empty())
-    }
-
-    /// Whether a block of the kind can take it.
-    fn fits(&self, kind: &Kind) -> bool {
-        match kind {
-            Kind::Text { .. } => !self.has_thinking() && !self.has_input(),
-            Kind::Thinking { .. } => !self.has_text() && !self.has_input(),
-            Kind::Call { .. } => !self.has_text() && !self.has_thinking(),
-            Kind::Opaque { .. } => true,
-        }
-    }
-
-    /// The block that it could be of if there is none.
-    fn begins(&self) -> Option<Kind> {
-        match (self.has_text(), self.has_thinking()) {
-            (true, _) => Some(Kind::Text { is_blank: true }),
-            (_, true) => Some(Kind::Thinking {
-                signature: String::new(),
-            }),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct StopDetails {
-    explanation: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(rename = "type")]
-    kind: BlockKind,
-    text: Option<String>,
-    thinking: Option<String>,
-    signature: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum BlockKind {
-    Text,
-    Thinking,
-    ToolUse,
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Deserialize)]
-struct Started {
-    #[serde(default, deserialize_with = "lenient::field")]
-    usage: Option<Box<WireUsage>>,
-}
-
-#[derive(Deserialize)]
-struct WireUsage {
-    #[serde(default, deserialize_with = "lenient::field")]
-    input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    cache_read_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Deserialize)]
-struct OutputDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
-    thinking_tokens: Option<u64>,
-}
-
-impl From<WireUsage> for Usage {
-    fn from(usage: WireUsage) -> Self {
-        Usage {
-            input: usage.input_tokens,
-            output: usage.output_tokens,
-            cache_read: usage.cache_read_input_tokens,
-            cache_write: usage.cache_creation_input_tokens,
-            reasoning: usage
-                .output_tokens_details
-                .and_then(|details| details.thinking_tokens),
-        }
-    }
-}
-
 fn text_delta(index: u32, text: String) -> Option<ProtocolEvent> {
     (!text.is_empty()).then_some(ProtocolEvent::TextDelta { index, text })
 }
@@ -458,23 +342,6 @@ fn whole_item(block: &str, text: String, input: &str) -> Option<RawJson> {
         fields.insert("text".into(), text.into());
     }
     Some(RawJson::from_value(&item))
-}
-
-/// Whether this is JSON of a kind that nobody here knows.
-fn is_unknown_event(data: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Tag {
-        #[serde(rename = "type", default, deserialize_with = "lenient::field")]
-        kind: Option<EventKind>,
-    }
-    let tag = serde_json::from_str::<Tag>(data);
-    tag.is_ok_and(|tag| tag.kind.unwrap_or_default() == EventKind::Other)
-}
-
-/// Whether nobody here knows an event of this name.
-fn is_unknown_name(name: &str) -> bool {
-    let kind = EventKind::deserialize(StrDeserializer::<serde::de::value::Error>::new(name));
-    kind == Ok(EventKind::Other) && name != "message"
 }
 
 fn refusal(delta: &Delta) -> ProviderError {

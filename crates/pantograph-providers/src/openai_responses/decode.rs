@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::event::{Event, EventKind, Response};
 use super::failed;
 use super::item::{ItemKind, OutputItem};
+use super::open::{Open, Part, delta};
 use crate::failure;
 use crate::stream::Decoder;
 
@@ -27,32 +28,6 @@ pub(super) struct ResponsesDecoder {
     /// The items that have ended.
     ended: HashSet<Option<u32>>,
     has_calls: bool,
-}
-
-struct Open {
-    output_index: Option<u32>,
-    /// The block.
-    index: u32,
-    kind: ItemKind,
-    /// The part that text came for last.
-    part: Option<Part>,
-    /// For a call: its name is known and told.
-    is_named: bool,
-    /// What came of its text.
-    text: String,
-    /// What the ends of its parts say that its text is.
-    whole: String,
-    /// Whether any of its text or input came.
-    has_come: bool,
-}
-
-/// A part of an item's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Text,
-    Refusal,
-    Summary(Option<u32>),
-    Reasoning(Option<u32>),
 }
 
 impl ResponsesDecoder {
@@ -264,6 +239,12 @@ impl ResponsesDecoder {
         out.extend(input_delta(open.index, json));
     }
 
+    /// Whether any input of the call came.
+    fn has_arguments(&self, output_index: Option<u32>) -> bool {
+        let at = self.find(output_index, |open| open.is_named);
+        at.is_some_and(|at| self.open[at].has_come)
+    }
+
     /// Where the item is that an event is about; the last, if the event does not say.
     fn find(&self, output_index: Option<u32>, fits: impl Fn(&Open) -> bool) -> Option<usize> {
         self.open.iter().rposition(|open| {
@@ -316,6 +297,10 @@ impl Decoder for ResponsesDecoder {
                 self.part_done(at, Part::Refusal, &event.refusal.unwrap_or_default(), out);
             }
             (EventKind::ArgumentsDelta, _) => self.arguments(at, delta, out),
+            // All of them, which count where no delta came.
+            (EventKind::ArgumentsDone, _) if !self.has_arguments(at) => {
+                self.arguments(at, event.arguments.unwrap_or_default(), out);
+            }
             (EventKind::Completed | EventKind::Incomplete, _) => {
                 let response = Response::read(event.response);
                 self.completed(&response.output(), out);
@@ -335,70 +320,15 @@ impl Decoder for ResponsesDecoder {
                 out.push_back(ProtocolEvent::Done { stop });
             }
             (EventKind::Failed | EventKind::Error, _) => return Err(failed::failed(data)),
-            (EventKind::ItemAdded | EventKind::ItemDone | EventKind::Other, _) => {}
+            (
+                EventKind::ItemAdded
+                | EventKind::ItemDone
+                | EventKind::ArgumentsDone
+                | EventKind::Other,
+                _,
+            ) => {}
         }
         Ok(())
-    }
-}
-
-impl Open {
-    /// Gives out what did not come of the text, which `whole` is, or the ends of its parts say.
-    fn finish(&mut self, whole: String, out: &mut VecDeque<ProtocolEvent>) {
-        let whole = match whole.is_empty() {
-            true => std::mem::take(&mut self.whole),
-            false => whole,
-        };
-        let missing = match missing(&whole, &self.text) {
-            Some(rest) => rest.to_owned(),
-            // What was given out stays; deltas of thinking are only cut in other ways.
-            None if self.kind == ItemKind::Message => format!("\n\n{whole}"),
-            None => return,
-        };
-        if !missing.is_empty() {
-            self.has_come = true;
-            out.extend(delta(self.kind, self.index, missing));
-        }
-    }
-}
-
-/// What is in `whole` after what came of it, which may differ in white space and go further;
-/// `None` if that is another text.
-fn missing<'a>(whole: &'a str, came: &str) -> Option<&'a str> {
-    if let Some(rest) = whole.strip_prefix(came) {
-        return Some(rest);
-    }
-    let mut rest = whole.chars();
-    for expected in came.chars().filter(|c| !c.is_whitespace()) {
-        match rest.find(|c| !c.is_whitespace()) {
-            Some(found) if found == expected => {}
-            Some(_) => return None,
-            None => return Some(""),
-        }
-    }
-    let rest = rest.as_str();
-    Some(
-        match came.ends_with(char::is_whitespace) || rest.trim().is_empty() {
-            true => rest.trim_start(),
-            false => rest,
-        },
-    )
-}
-
-impl Part {
-    fn kind(self) -> ItemKind {
-        match self {
-            Self::Text | Self::Refusal => ItemKind::Message,
-            Self::Summary(_) | Self::Reasoning(_) => ItemKind::Reasoning,
-        }
-    }
-}
-
-/// Text of a block; `None` for items without.
-fn delta(kind: ItemKind, index: u32, text: String) -> Option<ProtocolEvent> {
-    match kind {
-        ItemKind::Message => Some(ProtocolEvent::TextDelta { index, text }),
-        ItemKind::Reasoning => Some(ProtocolEvent::ThinkingDelta { index, text }),
-        ItemKind::FunctionCall | ItemKind::Other => None,
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Event<'a> {
     /// All of a part, at its end.
     pub(super) text: Option<String>,
     pub(super) refusal: Option<String>,
+    pub(super) arguments: Option<String>,
     #[serde(borrow)]
     pub(super) item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -48,6 +49,8 @@ pub(super) enum EventKind {
     ReasoningDelta,
     #[serde(rename = "response.function_call_arguments.delta")]
     ArgumentsDelta,
+    #[serde(rename = "response.function_call_arguments.done")]
+    ArgumentsDone,
     #[serde(rename = "response.completed")]
     Completed,
     #[serde(rename = "response.incomplete")]

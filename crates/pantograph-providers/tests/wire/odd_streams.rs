@@ -204,6 +204,30 @@ fn a_call_that_only_the_last_event_has_is_made_once() {
 }
 
 #[test]
+fn the_input_of_a_call_may_come_at_its_end_alone() {
+    let wire = responses(NOWHERE);
+    let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":""}}"#;
+    let delta =
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"a\":1}"}"#;
+    let done = r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#;
+    let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}}"#;
+    for data in [
+        vec![added, done],
+        vec![added, delta, done],
+        vec![added, done, item],
+        vec![added, delta, done, item],
+        vec![added, item, done],
+    ] {
+        let answer = wire.events(&[&data[..], &[wire.end]].concat());
+        let inputs = answer.events.iter().filter_map(|event| match event {
+            ProtocolEvent::ToolCallDelta { json, .. } => Some(json.as_str()),
+            _ => None,
+        });
+        assert_eq!(inputs.collect::<String>(), r#"{"a":1}"#, "{data:?}");
+    }
+}
+
+#[test]
 fn deltas_of_a_block_that_is_not_open_are_text_all_the_same() {
     let wire = anthropic(NOWHERE);
     let stop = r#"{"type":"content_block_stop","index":0}"#;
