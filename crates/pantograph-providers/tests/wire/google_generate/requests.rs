@@ -359,7 +359,7 @@ fn files_go_into_results_or_behind_them() {
 #[tokio::test]
 async fn the_model_is_in_the_path_and_the_key_in_a_header() {
     let bases = ["", "/", "/v1beta", "/proxy/v1beta/"];
-    let server = Server::start((0..7).map(|_| Script::events(""))).await;
+    let server = Server::start((0..6).map(|_| Script::events(""))).await;
     let flags = GoogleGenerateFlags::default();
     for base in bases {
         let protocol = GoogleGenerate::new(endpoint(&format!("{}{base}", server.url())), flags);
@@ -367,11 +367,9 @@ async fn the_model_is_in_the_path_and_the_key_in_a_header() {
         ask(&protocol, simple(model())).await;
     }
     let protocol = GoogleGenerate::new(endpoint(&server.url()), flags);
-    for name in ["tunedModels/mine", "a?b#c d"] {
-        let mut model = model();
-        model.wire_model = name.into();
-        ask(&protocol, simple(model)).await;
-    }
+    let mut tuned = model();
+    tuned.wire_model = "tunedModels/mine".into();
+    ask(&protocol, simple(tuned)).await;
     let flags = GoogleGenerateFlags {
         bearer: true,
         ..flags
@@ -397,8 +395,6 @@ async fn the_model_is_in_the_path_and_the_key_in_a_header() {
     POST /proxy/v1beta/models/gemini-x:streamGenerateContent?alt=sse HTTP/1.1
         x-goog-api-key: KEY
     POST /v1beta/tunedModels/mine:streamGenerateContent?alt=sse HTTP/1.1
-        x-goog-api-key: KEY
-    POST /v1beta/models/a%3Fb%23c%20d:streamGenerateContent?alt=sse HTTP/1.1
         x-goog-api-key: KEY
     POST /v1beta/models/gemini-x:streamGenerateContent?alt=sse HTTP/1.1
         authorization: Bearer KEY
