@@ -107,3 +107,13 @@ fn a_second_ctrl_c_exits_at_once() {
     running.read_until("assistant_text_delta");
     assert_eq!(running.insist(Signal::INT), Some(130));
 }
+
+#[test]
+fn one_signal_ends_a_stream_that_nobody_reads() {
+    let machine =
+        Machine::with_script("[[steps]]\nplay = [{ text = \"0123456789\", count = 1000000 }]");
+    let mut running = machine.start(&["-p", "go", "-o", "stream-json"]);
+    running.read_until("assistant_text_delta");
+    running.signal(Signal::TERM);
+    assert_eq!(running.wait(), Some(143));
+}

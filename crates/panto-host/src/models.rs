@@ -71,7 +71,7 @@ impl fmt::Debug for Models {
 pub struct ChoiceRequest<'a> {
     /// `--model`: `provider:alias`, or less where that is enough.
     pub model: Option<&'a str>,
-    /// `--reasoning`: one of [`REASONING`].
+    /// `--reasoning`: one of [`REASONING`](crate::config::REASONING).
     pub reasoning: Option<&'a str>,
     /// `--base-url`: where the model is reached instead.
     pub base_url: Option<&'a str>,

@@ -322,3 +322,37 @@ async fn a_long_turn_is_compacted_again_and_again_and_every_request_is_valid() {
         Block::Summary { .. }
     ));
 }
+
+/// What the requests so far ask for at most.
+fn asked_for(protocol: &ScriptedProtocol) -> Vec<u64> {
+    let requests = protocol.requests().into_iter();
+    let asked = requests.map(|recorded| recorded.request.model.max_output);
+    asked.map(Option::unwrap).collect()
+}
+
+#[tokio::test]
+async fn an_answer_is_asked_for_that_the_window_has_room_for() {
+    // A server that counts nothing is not believed.
+    let uncounted = Usage {
+        input: Some(1),
+        output: Some(1),
+        ..Usage::default()
+    };
+    let script = Script::new()
+        .step(answer("one").then(uncounted))
+        .step(answer("two"));
+    let protocol = scripted(script);
+    let store = MemoryStore::default();
+    let mut model = small(10_000);
+    model.max_output = Some(9_900);
+    let agent = agent(&protocol, model, &store, String::new()).await;
+    run(&agent, &"word ".repeat(2_400)).await;
+    run(&agent, "more").await;
+    let [first, second] = asked_for(&protocol)[..] else {
+        panic!("two requests");
+    };
+    assert!((5_500..6_000).contains(&first), "{first}");
+    assert!((9_000..9_400).contains(&second), "{second}");
+    // The agent's own model is as it was.
+    assert_eq!(agent.config().model.max_output, Some(9_900));
+}
