@@ -89,9 +89,7 @@ impl Keys {
         }
         Ok(())
     }
-}
 
-impl Keys {
     fn warn_once(&self, message: &str) {
         if self.0.said.lock().insert(message.to_owned()) {
             streams::warn(message);

@@ -143,7 +143,7 @@ impl<D: Decoder> WireStream<D> {
         }
     }
 
-    /// Takes the next event of the body in; gives whether there may be more.
+    /// Takes the head of the answer or the next event of its body in.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
         match &mut self.state {
             State::Sending(sending) => {
