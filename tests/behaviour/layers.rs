@@ -60,6 +60,11 @@ const LAYERS: &[Layer] = &[
         knows: &[Subject::Lua],
     },
     Layer {
+        name: "panto-runtime",
+        stands_on: &["pantograph", "panto-lua", "panto-luv"],
+        knows: &[Subject::Lua],
+    },
+    Layer {
         name: "panto-host",
         stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
         knows: &[Subject::Home, Subject::ConfigFiles],
