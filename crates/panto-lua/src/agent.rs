@@ -19,6 +19,7 @@ use crate::store::Reach;
 
 pub(crate) use build::constructor;
 use local::LocalRouter;
+pub(crate) use tools::tool;
 
 /// Lends Lua an agent that the host runs: `panto.ext.agent`.
 ///

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{Function, Lua, Table};
 use pantograph::{
-    AgentOptions, NoHooks, NoTools, SessionStore, ToolDeclaration, ToolSource, TurnHooks,
+    AgentId, AgentOptions, Cancel, NoHooks, NoTools, SessionStore, ToolDeclaration, ToolSource,
+    TurnHooks,
 };
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use crate::wait::{Blocking, Waiter};
 
@@ -25,6 +28,7 @@ pub struct Embedding {
     pub(crate) cwd: PathBuf,
     pub(crate) local_tools: Option<Rc<dyn LocalTools>>,
     pub(crate) table_stores: Option<Rc<dyn TableStores>>,
+    pub(crate) surroundings: Option<Rc<dyn Surroundings>>,
 }
 
 impl Embedding {
@@ -42,6 +46,7 @@ impl Embedding {
             cwd: PathBuf::from("/"),
             local_tools: None,
             table_stores: None,
+            surroundings: None,
         }
     }
 
@@ -85,6 +90,45 @@ impl Embedding {
     pub fn table_stores(mut self, stores: Rc<dyn TableStores>) -> Self {
         self.table_stores = Some(stores);
         self
+    }
+
+    /// Asks `surroundings` whose tool call it is that runs. Without it none ever does.
+    pub fn surroundings(mut self, surroundings: Rc<dyn Surroundings>) -> Self {
+        self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// Whose tool call runs the code that calls.
+    pub(crate) fn enclosing(&self, lua: &Lua) -> Option<Enclosing> {
+        self.surroundings.as_ref()?.enclosing(lua)
+    }
+}
+
+/// Knows whose tool calls Lua code runs for.
+pub trait Surroundings {
+    /// The turn whose tool call runs the code that calls; `None` outside of one.
+    ///
+    /// What runs inside is forced to stop before the turn is, and cannot wait for that turn.
+    fn enclosing(&self, lua: &Lua) -> Option<Enclosing>;
+}
+
+/// A turn that waits for a tool call.
+#[derive(Debug, Clone)]
+pub struct Enclosing {
+    /// The agent whose turn it is.
+    pub agent: AgentId,
+    /// The turn's signal.
+    pub cancel: Cancel,
+}
+
+impl Enclosing {
+    /// How long what runs inside may go on after a cancel: within three quarters of what the turn
+    /// has left, so that it can still tell what came of it.
+    pub(crate) fn bounded(&self, grace: Duration) -> Duration {
+        match self.cancel.deadline() {
+            Some(deadline) => grace.min(deadline.saturating_duration_since(Instant::now()) * 3 / 4),
+            None => grace,
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::class::{self, Class, Methods};
 use crate::event::{Reader, turn_error, usage_total};
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
-use crate::stream;
+use crate::stop::Stop;
 use wake::Wake;
 
 pub(crate) use control::Control;
@@ -37,13 +37,15 @@ pub(crate) struct Job {
 impl Job {
     /// Starts a turn of `agent`.
     pub(crate) fn start(
+        lua: &Lua,
         state: &State,
         agent: &Agent,
         prompt: Prompt,
         wake: Option<Arc<Wake>>,
     ) -> Result<Self, Fault> {
         let turn = agent.run(prompt).map_err(|error| Fault::of(&error))?;
-        let shared = Arc::new(Shared::new(agent.clone(), turn.control(), wake));
+        let stop = Stop::new(lua, &state.embedding, turn.control());
+        let shared = Arc::new(Shared::new(agent.clone(), stop, wake));
         pump::spawn(
             &state.embedding.runtime,
             &state.turns,
@@ -115,7 +117,7 @@ impl Class for Job {
             None => values(lua, Value::Nil),
         })?;
         methods.add("request_cancel", |lua, _, this, mut args| {
-            stream::cancel(this.shared.control(), &mut args)?;
+            this.shared.stop().ask_as(&mut args)?;
             values(lua, true)
         })?;
         methods.add("control", |lua, _, this, _| {

@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use mlua::{AnyUserData, Function, Lua, Table};
-use pantograph::{AgentConfig, Block, Message, SessionStore};
+use pantograph::{AgentConfig, Block, Message, SessionStore, ToolDeclaration};
 use tokio::sync::oneshot;
 
 use crate::agent::{self, Lender, LuaAgent};
@@ -174,6 +174,15 @@ impl Module {
     /// It is neither.
     pub fn blocks(argument: &Arg) -> Result<Vec<Block>, Fault> {
         blocks_argument(argument)
+    }
+
+    /// Reads a tool as `agent:register_tool` takes it: its declaration and its handler.
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn tool(&self, argument: Arg) -> Result<(ToolDeclaration, Function), Fault> {
+        agent::tool(&self.state.json, argument)
     }
 
     /// The turns of this state, for a host that ends them before it goes.

@@ -8,12 +8,9 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use mlua::{Lua, MetaMethod, UserData, UserDataFields, UserDataMethods, Value};
-use pantograph::{
-    Agent, ErrorClass, Event, Outcome, StopReason, TurnControl, TurnError, TurnStream,
-};
+use pantograph::{Agent, AgentId, ErrorClass, Event, Outcome, StopReason, TurnError, TurnStream};
 use tokio::sync::mpsc::{self, Receiver, Sender, error::TryRecvError};
 
 use crate::agent::Owned;
@@ -23,6 +20,7 @@ use crate::event::Reader;
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
 use crate::shim::later;
+use crate::stop::Stop;
 use crate::turns::Entry;
 use crate::wait::Pending;
 
@@ -36,6 +34,7 @@ pub(crate) struct Stream {
 
 struct Inner {
     agent: Rc<Owned>,
+    id: AgentId,
     turn: RefCell<Turn>,
     /// Whether a `next` waits: a second one would take its event.
     is_read: Cell<bool>,
@@ -45,23 +44,30 @@ struct Turn {
     events: Receiver<Event>,
     /// What a reader waited for and has not taken: it may have been closed meanwhile.
     arrived: Option<Event>,
-    control: TurnControl,
+    stop: Stop,
     reader: Reader,
     outcome: Option<Arc<Outcome>>,
 }
 
 impl Stream {
-    pub(crate) fn new(state: &State, owned: Rc<Owned>, agent: Agent, turn: TurnStream) -> Self {
+    pub(crate) fn new(
+        lua: &Lua,
+        state: &State,
+        owned: Rc<Owned>,
+        agent: Agent,
+        turn: TurnStream,
+    ) -> Self {
         Self {
             inner: Rc::new(Inner {
+                id: agent.id(),
                 agent: owned,
-                turn: RefCell::new(Turn::start(state, agent, turn)),
+                turn: RefCell::new(Turn::start(lua, state, agent, turn)),
                 is_read: Cell::new(false),
             }),
         }
     }
 
-    fn next(&self, lua: &Lua) -> Reply {
+    fn next(&self, lua: &Lua, state: &State) -> Reply {
         if self.inner.is_read.get() {
             return Err(Fault::expected(
                 "the stream is being read already; one reader at a time",
@@ -72,6 +78,12 @@ impl Stream {
             Ok(event) => return self.inner.give(lua, Some(event)),
             Err(TryRecvError::Disconnected) => return self.inner.give(lua, None),
             Err(TryRecvError::Empty) => {}
+        }
+        let enclosing = state.embedding.enclosing(lua);
+        if enclosing.is_some_and(|turn| turn.agent == self.inner.id) {
+            return Err(Fault::expected(
+                "the stream's turn waits for the tool call that reads it; read it elsewhere",
+            ));
         }
         let reading = Reading::new(&self.inner);
         let inner = Rc::clone(&self.inner);
@@ -136,8 +148,8 @@ impl Turn {
         self.events.poll_recv(cx).map(|event| self.arrived = event)
     }
 
-    fn start(state: &State, agent: Agent, turn: TurnStream) -> Self {
-        let control = turn.control();
+    fn start(lua: &Lua, state: &State, agent: Agent, turn: TurnStream) -> Self {
+        let stop = Stop::new(lua, &state.embedding, turn.control());
         let (sender, events) = mpsc::channel(UNREAD);
         let entry = state.turns.enter(turn.control());
         let pump = pump(agent, turn, sender, entry);
@@ -145,7 +157,7 @@ impl Turn {
         Self {
             events,
             arrived: None,
-            control,
+            stop,
             reader: Reader::default(),
             outcome: None,
         }
@@ -199,7 +211,7 @@ impl UserData for Stream {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Close, |_, this, _: mlua::MultiValue| {
             // A turn that settled is not cancelled by this.
-            this.inner.turn.borrow().control.cancel();
+            this.inner.turn.borrow().stop.ask(None);
             this.inner.turn.borrow_mut().events.close();
             Ok(())
         });
@@ -210,10 +222,10 @@ impl Class for Stream {
     const NAME: &'static str = "panto.Stream";
 
     fn methods(methods: &Methods<'_, Self>) -> mlua::Result<()> {
-        methods.add("next", |lua, _, this, _| this.next(lua))?;
+        methods.add("next", |lua, state, this, _| this.next(lua, state))?;
         methods.add("cancel", |lua, _, this, mut args| {
-            let control = this.inner.turn.borrow().control.clone();
-            cancel(&control, &mut args)?;
+            let stop = this.inner.turn.borrow().stop.clone();
+            stop.ask_as(&mut args)?;
             values(lua, true)
         })?;
         methods.add("reopen", |lua, state, this, args| {
@@ -250,27 +262,6 @@ fn reopen(lua: &Lua, state: &State, this: &Stream, args: Args) -> Reply {
     }
     let agent = inner.agent.free()?;
     let turn = agent.continue_turn().map_err(|error| Fault::of(&error))?;
-    *inner.turn.borrow_mut() = Turn::start(state, agent, turn);
+    *inner.turn.borrow_mut() = Turn::start(lua, state, agent, turn);
     values(lua, args.object())
-}
-
-/// Asks a turn to stop, with the grace period that the caller may give.
-pub(crate) fn cancel(control: &TurnControl, args: &mut Args) -> Result<(), Fault> {
-    match grace(args)? {
-        Some(grace) => control.cancel_within(grace),
-        None => control.cancel(),
-    }
-    Ok(())
-}
-
-fn grace(args: &mut Args) -> Result<Option<Duration>, Fault> {
-    let Some(options) = args.next("options").given() else {
-        return Ok(None);
-    };
-    let options = options.options(&["grace_ms"])?;
-    let grace = options.given("grace_ms")?;
-    Ok(grace
-        .map(|field| field.count())
-        .transpose()?
-        .map(Duration::from_millis))
 }

@@ -3,9 +3,9 @@
 //! Runs on the owner thread. A function that has to wait gives the shim a [`Pending`]; the shim,
 //! which is Lua and may therefore yield, asks the host's [`Waiter`] what to do.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -21,7 +21,42 @@ use crate::fault::{Fault, Reply};
 /// Completes when what Lua waits for is there.
 ///
 /// It needs no reactor of its own: any executor may poll it, also a thread that parks between.
-pub type Ready = LocalBoxFuture<'static, ()>;
+pub struct Ready {
+    future: Arrival,
+    wanted: Wanted,
+}
+
+type Arrival = Shared<LocalBoxFuture<'static, ()>>;
+
+impl Ready {
+    /// Tells whether the wait that this is for still goes on.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted.clone()
+    }
+}
+
+impl Future for Ready {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.future.poll_unpin(cx)
+    }
+}
+
+/// Whether a coroutine still waits where it was parked. Somebody else may have resumed it since:
+/// then it must not be resumed for this wait.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    round: u64,
+    current: Rc<Cell<u64>>,
+}
+
+impl Wanted {
+    /// Whether the wait goes on.
+    pub fn is_wanted(&self) -> bool {
+        self.current.get() == self.round
+    }
+}
 
 /// Decides how the code that runs now may wait. Without one every wait blocks the thread; a host
 /// with a loop parks coroutines instead.
@@ -47,8 +82,9 @@ pub enum Place {
 pub enum Waiting {
     /// It blocked, and `ready` is complete.
     Done,
-    /// It will resume the running coroutine, without values, once `ready` is complete. The
-    /// coroutine yields now, and may be resumed too early: then it waits again.
+    /// It will resume the running coroutine, without values, once `ready` is complete and if
+    /// that [is still wanted](Wanted::is_wanted). The coroutine yields now, and may be resumed
+    /// too early: then it waits again.
     Parked,
     /// The code that runs now must not wait. The message is raised at its caller.
     Refused(String),
@@ -108,8 +144,10 @@ type Finish = Box<dyn FnOnce(&Lua) -> Reply>;
 
 /// A function's answer that is not there yet.
 pub(crate) struct Pending {
-    ready: Shared<Ready>,
+    ready: Arrival,
     answer: Rc<RefCell<Option<Finish>>>,
+    /// How often somebody has begun or ended to wait.
+    round: Rc<Cell<u64>>,
 }
 
 impl UserData for Pending {}
@@ -122,26 +160,37 @@ impl Pending {
     ) -> Self {
         let answer: Rc<RefCell<Option<Finish>>> = Rc::default();
         let slot = Rc::clone(&answer);
-        let ready: Ready = Box::pin(async move {
+        let ready: LocalBoxFuture<'static, ()> = Box::pin(async move {
             let output = future.await;
             *slot.borrow_mut() = Some(Box::new(move |lua| finish(lua, output)));
         });
         Self {
             ready: ready.shared(),
             answer,
+            round: Rc::default(),
         }
     }
 
     /// What there is to do before the answer can be taken.
     pub(crate) fn wait(&self, lua: &Lua, waiter: &dyn Waiter, place: Place) -> Waiting {
+        let round = self.round.get() + 1;
+        self.round.set(round);
         if self.ready.clone().now_or_never().is_some() {
             return Waiting::Done;
         }
-        waiter.wait(lua, place, Box::pin(self.ready.clone()))
+        let ready = Ready {
+            future: self.ready.clone(),
+            wanted: Wanted {
+                round,
+                current: Rc::clone(&self.round),
+            },
+        };
+        waiter.wait(lua, place, ready)
     }
 
     /// The answer, which is taken once.
     pub(crate) fn take(&self, lua: &Lua) -> Reply {
+        self.round.set(self.round.get() + 1);
         let finish = self.answer.borrow_mut().take();
         match finish {
             Some(finish) => finish(lua),

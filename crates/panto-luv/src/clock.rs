@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use tokio::time::Instant;
 
 use crate::timer::Timer;
 
@@ -13,8 +14,10 @@ use crate::timer::Timer;
 pub(crate) type DueKey = (u64, u64);
 
 /// Time and timers of one loop.
-#[derive(Default)]
+///
+/// Time is tokio's, which a host's tests may pause, counted from the monotonic clock's reading at the beginning.
 pub(crate) struct Clock {
+    origin: (Instant, u64),
     now: Cell<u64>,
     next_sequence: Cell<u64>,
     due: RefCell<BTreeMap<DueKey, Rc<Timer>>>,
@@ -28,13 +31,30 @@ pub(crate) fn hrtime() -> u64 {
     seconds * 1_000_000_000 + nanos
 }
 
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            origin: (Instant::now(), hrtime()),
+            now: Cell::default(),
+            next_sequence: Cell::default(),
+            due: RefCell::default(),
+        }
+    }
+}
+
 impl Clock {
+    fn nanoseconds(&self) -> u64 {
+        let (instant, nanoseconds) = self.origin;
+        let elapsed = u64::try_from(instant.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        nanoseconds.saturating_add(elapsed)
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.now.get()
     }
 
     pub(crate) fn update(&self) {
-        self.now.set(hrtime() / 1_000_000);
+        self.now.set(self.nanoseconds() / 1_000_000);
     }
 
     /// Files a timer, and returns the key under which it can be taken out again.
@@ -62,6 +82,8 @@ impl Clock {
         let due = self.due.borrow();
         let ((due_ms, _), _) = due.first_key_value()?;
         let due_ns = due_ms.saturating_mul(1_000_000);
-        Some(Duration::from_nanos(due_ns.saturating_sub(hrtime())))
+        Some(Duration::from_nanos(
+            due_ns.saturating_sub(self.nanoseconds()),
+        ))
     }
 }

@@ -3,3 +3,30 @@
 //!
 //! For a Rust program that lets Lua code take part in agents' turns. It knows no extensions, no
 //! configuration and no screen.
+
+mod driven;
+mod entry;
+mod executor;
+mod failure;
+mod handle;
+mod handlers;
+mod inbox;
+mod lanes;
+mod options;
+mod raw;
+mod runtime;
+mod surroundings;
+mod tool_context;
+mod tool_output;
+mod tools;
+mod waiter;
+mod waits;
+mod watchdog;
+
+pub use driven::Drive;
+pub use entry::MUST_NOT_WAIT;
+pub use failure::Failure;
+pub use handle::LuaHandle;
+pub use options::{DEFAULT_STEP_LIMIT, Options, Progress};
+pub use runtime::{LuaRuntime, OpenError};
+pub use tools::RegisterError;

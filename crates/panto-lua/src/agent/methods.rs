@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use mlua::{Lua, Value};
+use mlua::{Function, Lua, Value};
 use pantograph::{
     EditError, MessageId, Metadata, Outcome, Prompt, Sender, StopReason, Submission, Timing,
     ToolSet, with_causes,
 };
 
-use super::tools::{declaration, tool_set, tool_tables};
+use super::tools::{tool, tool_set, tool_tables};
 use super::{LuaAgent, Owned};
-use crate::args::{Arg, Options};
+use crate::args::Options;
 use crate::class::{Class, Methods};
 use crate::config::{Config, tool_choice};
 use crate::conversation::{LuaConversation, message_at, metadata};
@@ -47,7 +47,7 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         let owned = this.own("run")?;
         let agent = owned.free()?;
         let turn = agent.run(prompt).map_err(|error| Fault::of(&error))?;
-        values(lua, Stream::new(state, Rc::clone(owned), agent, turn))
+        values(lua, Stream::new(lua, state, Rc::clone(owned), agent, turn))
     })?;
     methods.add("run_async", |lua, state, this, mut args| {
         let options =
@@ -62,7 +62,7 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
                  or register the tools in the shared source and name them with set_tools",
             ));
         }
-        let job = Job::start(state, &agent, prompt, wake?)?;
+        let job = Job::start(lua, state, &agent, prompt, wake?)?;
         *owned.job.borrow_mut() = job.downgrade();
         values(lua, job)
     })?;
@@ -136,11 +136,7 @@ fn settings(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         values(lua, true)
     })?;
     methods.add("register_tool", |lua, state, this, mut args| {
-        let argument = args.next("tool");
-        let place = argument.part("", argument.value.clone());
-        let options = argument.options(&["name", "description", "schema", "handler"])?;
-        let handler = options.get("handler")?;
-        let declared = declaration(&state.json, &place, &options, &[])?;
+        let (declared, handler) = tool(&state.json, args.next("tool"))?;
         let owned = this.own("register_tool")?;
         register_tool(lua, state, owned, declared, handler)
     })?;
@@ -180,9 +176,8 @@ fn register_tool(
     state: &State,
     owned: &Owned,
     declared: pantograph::ToolDeclaration,
-    handler: Arg,
+    handler: Function,
 ) -> Reply {
-    let function = handler.function()?.clone();
     let agent = owned.free()?;
     let Some(local) = &state.embedding.local_tools else {
         return Err(Fault::expected(
@@ -194,7 +189,7 @@ fn register_tool(
     let mut declarations: Vec<_> = others.cloned().collect();
     declarations.push(declared.clone());
     let tools = ToolSet::new(declarations).map_err(|error| Fault::of(&error))?;
-    let source = local.adopt(lua, &declared, function);
+    let source = local.adopt(lua, &declared, handler);
     owned
         .router
         .insert(declared.name.as_str(), source.map_err(Fault::expected)?);

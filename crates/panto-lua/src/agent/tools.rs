@@ -1,6 +1,6 @@
 //! Tool declarations as Lua tables, and back.
 
-use mlua::{Lua, Table};
+use mlua::{Function, Lua, Table};
 use pantograph::{ToolDeclaration, ToolSet};
 
 use crate::args::{Arg, Options};
@@ -38,8 +38,17 @@ pub(super) fn tool_set(
     ToolSet::new(declarations).map_err(|error| argument.wrong(error))
 }
 
+/// Reads a tool: a declaration and its handler.
+pub(crate) fn tool(json: &Json, argument: Arg) -> Result<(ToolDeclaration, Function), Fault> {
+    let place = argument.part("", argument.value.clone());
+    let options = argument.options(&["name", "description", "schema", "handler"])?;
+    let handler = options.get("handler")?.function()?.clone();
+    let declaration = declaration(json, &place, &options, &[])?;
+    Ok((declaration, handler))
+}
+
 /// Reads the fields of one declaration.
-pub(super) fn declaration(
+fn declaration(
     json: &Json,
     place: &Arg,
     options: &Options,

@@ -9,7 +9,6 @@ use super::shared::Shared;
 use crate::class::{self, Class, Methods};
 use crate::fault::{Fault, values};
 use crate::message::blocks_argument;
-use crate::stream;
 
 /// Cancels and steers a job. Keeps neither it nor its agent alive.
 pub(crate) struct Control {
@@ -46,7 +45,7 @@ impl Class for Control {
         })?;
         methods.add("request_cancel", |lua, _, this, mut args| {
             if let Some(job) = this.live() {
-                stream::cancel(job.control(), &mut args)?;
+                job.stop().ask_as(&mut args)?;
             }
             values(lua, true)
         })?;

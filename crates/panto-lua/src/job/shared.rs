@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use pantograph::{Agent, Event, Outcome, TurnControl};
+use pantograph::{Agent, Event, Outcome};
 use parking_lot::Mutex;
 
 use super::buffer::{Buffer, Buffered};
 use super::wake::Wake;
+use crate::stop::Stop;
 
 /// One job. The lock is held for moments, and over no wait.
 pub(crate) struct Shared {
-    control: TurnControl,
+    stop: Stop,
     state: Mutex<State>,
 }
 
@@ -26,9 +27,9 @@ struct State {
 }
 
 impl Shared {
-    pub(super) fn new(agent: Agent, control: TurnControl, wake: Option<Arc<Wake>>) -> Self {
+    pub(super) fn new(agent: Agent, stop: Stop, wake: Option<Arc<Wake>>) -> Self {
         Self {
-            control,
+            stop,
             state: Mutex::new(State {
                 agent: Some(agent),
                 buffer: Buffer::default(),
@@ -40,13 +41,13 @@ impl Shared {
         }
     }
 
-    pub(super) fn control(&self) -> &TurnControl {
-        &self.control
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Asks the turn to stop. No-op once it has settled.
     pub(crate) fn cancel(&self) {
-        self.control.cancel();
+        self.stop.ask(None);
     }
 
     /// Takes an event of the turn.

@@ -1,0 +1,340 @@
+//! The executor: brings what other threads post into Lua, one step at a time.
+//!
+//! A step is one entry into Lua that ends by itself: it starts a handler, resumes one, or makes a
+//! call that must not wait. Everything here runs on the owner thread. Nothing is borrowed while
+//! Lua runs, since Lua may come back.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mlua::{Function, Lua, MultiValue, Thread, WeakLua};
+use panto_lua::Module;
+use pantograph::{Agent, ToolDeclaration, ToolSet};
+use tokio::runtime::Handle;
+
+use crate::entry::Entry;
+use crate::failure::Failure;
+use crate::handlers::{Batch, Live, Start};
+use crate::inbox::{Call, Inbox, Unit};
+use crate::lanes::{LaneId, Lanes, Turns};
+use crate::options::Reports;
+use crate::raw::{Main, Running, Word};
+use crate::tools::{RegisterError, Tools};
+use crate::waiter::Resume;
+use crate::waits::Waits;
+use crate::watchdog::Watchdog;
+
+/// Tool steps of one visit: so many, or so long.
+const STEPS: usize = 64;
+const TIME: Duration = Duration::from_millis(1);
+
+/// The state of one owner thread.
+pub(crate) struct Executor {
+    lua: WeakLua,
+    pub(crate) inbox: Arc<Inbox>,
+    /// Where agents run, and whose clock deadlines are of.
+    pub(crate) agents: Handle,
+    pub(crate) entry: Entry,
+    pub(crate) reports: Reports,
+    pub(crate) tools: Tools,
+    /// The `__index` of handlers' contexts.
+    pub(crate) context_index: Function,
+    module: OnceCell<Module>,
+    main: Main,
+    watchdog: Option<Watchdog>,
+    pub(crate) lanes: RefCell<Lanes>,
+    /// The agent of code that no batch raised.
+    pub(crate) session: RefCell<Option<Agent>>,
+    steps: RefCell<Turns<Step>>,
+    calls: RefCell<VecDeque<Call>>,
+    pub(crate) live: Live,
+    pub(crate) waits: Waits<Then>,
+    /// For each call that must not wait, innermost last: whether it tried to.
+    pub(crate) synchronous: RefCell<Vec<bool>>,
+    /// What ran before each callback of the loop, innermost last.
+    callbacks: RefCell<Vec<Running>>,
+    pub(crate) is_ending: Cell<bool>,
+}
+
+/// One entry into Lua, in its lane's turn.
+pub(crate) enum Step {
+    /// A handler begins.
+    Start(Start),
+    /// What a coroutine waited for is there.
+    Resume(Resume),
+}
+
+/// What is done when a wait is over.
+pub(crate) enum Then {
+    Resume(Resume),
+    /// The batch has had its time.
+    Force(Rc<Batch>),
+}
+
+/// What an executor is made of.
+pub(crate) struct Parts {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) agents: Handle,
+    pub(crate) entry: Entry,
+    pub(crate) main: Main,
+    pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) reports: Reports,
+    pub(crate) tools: Tools,
+    pub(crate) context_index: Function,
+}
+
+impl Executor {
+    pub(crate) fn new(lua: &Lua, parts: Parts) -> Self {
+        Self {
+            lua: lua.weak(),
+            waits: Waits::new(&parts.inbox),
+            inbox: parts.inbox,
+            agents: parts.agents,
+            entry: parts.entry,
+            reports: parts.reports,
+            tools: parts.tools,
+            context_index: parts.context_index,
+            module: OnceCell::new(),
+            main: parts.main,
+            watchdog: parts.watchdog,
+            lanes: RefCell::default(),
+            session: RefCell::default(),
+            steps: RefCell::default(),
+            calls: RefCell::default(),
+            live: Live::default(),
+            synchronous: RefCell::default(),
+            callbacks: RefCell::default(),
+            is_ending: Cell::new(false),
+        }
+    }
+
+    /// The Lua state, unless it is gone.
+    pub(crate) fn lua(&self) -> Option<Lua> {
+        self.lua.try_upgrade()
+    }
+
+    /// The native module, which is opened right after the executor is made.
+    pub(crate) fn module(&self) -> Option<&Module> {
+        self.module.get()
+    }
+
+    pub(crate) fn set_module(&self, module: Module) {
+        // There is one module for a state, and so for an executor.
+        let _ = self.module.set(module);
+    }
+
+    /// Does what is there to do, within a bound; gives whether there is more.
+    ///
+    /// The order is: what ends something, calls that others wait for, steps of handlers.
+    pub(crate) fn visit(self: &Rc<Self>) -> bool {
+        let Some(lua) = self.lua() else { return false };
+        self.receive(&lua);
+        let calls = std::mem::take(&mut *self.calls.borrow_mut());
+        for call in calls {
+            self.guarded("a call into Lua", || call(self, &lua));
+        }
+        let began = Instant::now();
+        for done in 1.. {
+            let step = self.steps.borrow_mut().pop();
+            let Some((lane, step)) = step else { break };
+            self.guarded("a step of Lua", || self.step(&lua, lane, step));
+            if done == STEPS || began.elapsed() > TIME {
+                break;
+            }
+        }
+        !self.steps.borrow().is_empty() || !self.calls.borrow().is_empty()
+    }
+
+    fn receive(self: &Rc<Self>, lua: &Lua) {
+        for unit in self.inbox.take() {
+            match unit {
+                Unit::Batch(batch, handlers) => self.accept(batch, handlers),
+                Unit::Call(call) => self.calls.borrow_mut().push_back(call),
+                Unit::Woken(key) => {
+                    let woken = {
+                        let _clock = self.agents.enter();
+                        self.waits.woken(key)
+                    };
+                    if let Some(then) = woken {
+                        self.guarded("the end of a wait", || self.then(lua, then));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn then(&self, lua: &Lua, then: Then) {
+        match then {
+            Then::Resume(resume) => self.push(resume.lane(), Step::Resume(resume)),
+            Then::Force(batch) => self.force(lua, &batch),
+        }
+    }
+
+    fn step(self: &Rc<Self>, lua: &Lua, lane: LaneId, step: Step) {
+        match step {
+            Step::Start(start) => self.start(lua, lane, start),
+            Step::Resume(resume) => self.resume(lua, resume),
+        }
+    }
+
+    pub(crate) fn push(&self, lane: LaneId, step: Step) {
+        self.steps.borrow_mut().push(lane, step);
+    }
+
+    /// Takes the steps that have not begun.
+    pub(crate) fn take_steps(&self) -> Turns<Step> {
+        std::mem::take(&mut *self.steps.borrow_mut())
+    }
+
+    /// A panic ends what panicked, and nothing else.
+    pub(crate) fn guarded(&self, what: &str, work: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned());
+            let text = text.unwrap_or_else(|| "a panic without words".to_owned());
+            (self.reports.error)(&Failure::new(what, format!("internal error: {text}")));
+        }
+    }
+
+    /// Enters Lua on behalf of a lane, on the main coroutine or in another.
+    pub(crate) fn enter<'a>(
+        &'a self,
+        lua: &'a Lua,
+        lane: LaneId,
+        thread: Option<&Thread>,
+    ) -> Entered<'a> {
+        Entered {
+            executor: self,
+            lua,
+            previous: self.begin(lua, lane),
+            _running: self.main.running(thread),
+        }
+    }
+
+    /// A step begins on behalf of a lane; gives what was ambient, for [`Executor::finish`].
+    pub(crate) fn begin(&self, lua: &Lua, lane: LaneId) -> Word {
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.enter();
+        }
+        self.main.replace_word(lua, lane.word())
+    }
+
+    /// The step that began last ends.
+    pub(crate) fn finish(&self, lua: &Lua, previous: Word) {
+        self.main.replace_word(lua, previous);
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.leave();
+        }
+    }
+
+    /// A callback of the loop begins in a lane; gives the lane that was ambient.
+    pub(crate) fn enter_callback(&self, lua: &Lua, lane: LaneId) -> LaneId {
+        let previous = self.begin(lua, lane);
+        self.callbacks.borrow_mut().push(self.main.running(None));
+        LaneId::of_word(previous)
+    }
+
+    pub(crate) fn leave_callback(&self, lua: &Lua, previous: LaneId) {
+        drop(self.callbacks.borrow_mut().pop());
+        self.finish(lua, previous.word());
+    }
+
+    /// Asks every turn to stop that has calls here.
+    pub(crate) fn cancel_lanes(&self, grace: Duration) {
+        let cancels = self.lanes.borrow().cancels();
+        for cancel in cancels {
+            cancel.ask_within(grace);
+        }
+    }
+
+    /// Takes nothing from other threads any more, and ends what is left.
+    pub(crate) fn close_inbox(self: &Rc<Self>, lua: &Lua) {
+        self.is_ending.set(true);
+        for unit in self.inbox.close() {
+            match unit {
+                Unit::Batch(batch, handlers) => self.accept(batch, handlers),
+                // Whoever waits for a call hears that the state is gone.
+                Unit::Call(_) | Unit::Woken(_) => {}
+            }
+        }
+        self.force_all(lua);
+        self.calls.borrow_mut().clear();
+        self.waits.clear();
+    }
+
+    pub(crate) fn register_tool(
+        &self,
+        owner: &str,
+        declaration: ToolDeclaration,
+        handler: Function,
+    ) -> Result<(), RegisterError> {
+        self.tools.register(owner, declaration.clone(), handler)?;
+        self.change_session_tools(|tools| {
+            match tools.iter_mut().find(|tool| tool.name == declaration.name) {
+                Some(tool) => *tool = declaration,
+                None => tools.push(declaration),
+            }
+        });
+        Ok(())
+    }
+
+    pub(crate) fn unregister_tool(&self, owner: &str, name: &str) -> bool {
+        let was_there = self.tools.unregister(owner, name);
+        if was_there {
+            self.change_session_tools(|tools| tools.retain(|tool| tool.name.as_str() != name));
+        }
+        was_there
+    }
+
+    fn change_session_tools(&self, change: impl FnOnce(&mut Vec<ToolDeclaration>)) {
+        let session = self.session.borrow();
+        let Some(agent) = &*session else { return };
+        let mut tools: Vec<_> = agent.tools().iter().cloned().collect();
+        change(&mut tools);
+        // A set with one change by name has no name twice.
+        if let Ok(tools) = ToolSet::new(tools) {
+            agent.set_tools(tools);
+        }
+    }
+
+    /// Calls a function that must not wait, to its end.
+    ///
+    /// Inside Lua code it keeps that code's lane; else it is the session's.
+    pub(crate) fn call(
+        &self,
+        lua: &Lua,
+        what: &str,
+        function: &mlua::Function,
+        arguments: MultiValue,
+    ) -> Result<MultiValue, Failure> {
+        self.synchronous.borrow_mut().push(false);
+        let outcome = {
+            let _entered = self.enter(lua, LaneId::current(lua), None);
+            self.entry.call(what, function, arguments)
+        };
+        match self.synchronous.borrow_mut().pop() {
+            Some(true) => Err(Failure::new(what, crate::entry::MUST_NOT_WAIT)),
+            _ => outcome,
+        }
+    }
+}
+
+/// Lua is being entered.
+pub(crate) struct Entered<'a> {
+    executor: &'a Executor,
+    lua: &'a Lua,
+    previous: Word,
+    _running: Running,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.executor.finish(self.lua, self.previous);
+    }
+}

@@ -1,0 +1,126 @@
+//! The way into Lua for a host's code on the owner thread, functions that Lua calls included.
+
+use std::rc::Rc;
+
+use mlua::{AnyUserData, Function, IntoLuaMulti, MultiValue};
+use pantograph::{Agent, ToolDeclaration};
+
+use crate::driven::Drive;
+use crate::entry::Later;
+use crate::executor::Executor;
+use crate::failure::Failure;
+use crate::surroundings::LaneAgent;
+use crate::tools::RegisterError;
+
+/// The way into Lua for code on the thread that owns it. Clones are the same.
+///
+/// It keeps nothing alive, so functions that Lua holds may have it.
+#[derive(Clone)]
+pub struct LuaHandle(Later);
+
+impl LuaHandle {
+    pub(crate) fn new(executor: Later) -> Self {
+        Self(executor)
+    }
+
+    fn executor(&self) -> Option<Rc<Executor>> {
+        self.0.borrow().upgrade()
+    }
+
+    /// Calls a Lua function that must not wait. `what` names it in messages, such as
+    /// ``the `on` handler of `x` ``.
+    ///
+    /// A yield fails it, with [`crate::MUST_NOT_WAIT`], even one that Lua code catches. Inside a
+    /// tool call it runs on behalf of that call's agent.
+    ///
+    /// # Errors
+    ///
+    /// What it raised, or that the Lua state is gone.
+    pub fn call(
+        &self,
+        what: &str,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<MultiValue, Failure> {
+        let executor = self.executor();
+        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
+            return Err(Failure::gone(what));
+        };
+        let arguments = arguments.into_lua_multi(&lua);
+        let arguments = arguments.map_err(|error| Failure::of(what, &error))?;
+        executor.call(&lua, what, function, arguments)
+    }
+
+    /// Runs a Lua function that may wait, as a coroutine, while [`run_until`] drives it. It begins
+    /// when its turn comes; the future gives what it returned.
+    ///
+    /// [`run_until`]: crate::LuaRuntime::run_until
+    ///
+    /// # Errors
+    ///
+    /// What it raised, or that the Lua state is gone: here or from the future.
+    pub fn drive(
+        &self,
+        what: &str,
+        function: Function,
+        arguments: impl IntoLuaMulti,
+    ) -> Result<Drive, Failure> {
+        let executor = self.executor();
+        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
+            return Err(Failure::gone(what));
+        };
+        let arguments = arguments.into_lua_multi(&lua);
+        let arguments = arguments.map_err(|error| Failure::of(what, &error))?;
+        Ok(Drive::start(&executor, what, function, arguments))
+    }
+
+    /// Registers a Lua function as a tool for all agents, or replaces one that `owner` registered.
+    /// The [session's agent](Self::set_session_agent) shows it with its next request.
+    ///
+    /// # Errors
+    ///
+    /// Another owner has the name, or the Lua state is gone.
+    pub fn register_tool(
+        &self,
+        owner: &str,
+        declaration: ToolDeclaration,
+        handler: Function,
+    ) -> Result<(), RegisterError> {
+        let executor = self.executor().ok_or(RegisterError::Gone)?;
+        executor.register_tool(owner, declaration, handler)
+    }
+
+    /// Takes a tool away that `owner` registered; gives whether there was one.
+    pub fn unregister_tool(&self, owner: &str, name: &str) -> bool {
+        self.executor()
+            .is_some_and(|executor| executor.unregister_tool(owner, name))
+    }
+
+    /// Sets the agent of code that no tool call runs.
+    pub fn set_session_agent(&self, agent: Option<Agent>) {
+        if let Some(executor) = self.executor() {
+            let previous = executor.session.replace(agent);
+            // With nothing borrowed: it may be the last handle.
+            drop(previous);
+        }
+    }
+
+    /// A handle for Lua: the agent whose tool call runs the code that uses it, else the session's.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory, or gone.
+    pub fn current_agent(&self) -> mlua::Result<AnyUserData> {
+        let executor = self.executor();
+        let lua = executor.as_ref().and_then(|executor| executor.lua());
+        let module = executor.as_ref().and_then(|executor| executor.module());
+        let (Some(lua), Some(module)) = (lua, module) else {
+            return Err(mlua::Error::runtime("the Lua state is gone"));
+        };
+        let lender = LaneAgent {
+            executor: Rc::clone(&self.0),
+            lane: None,
+        };
+        module.borrowed(&lua, Rc::new(lender))
+    }
+}

@@ -1,0 +1,399 @@
+//! Handlers: Lua functions that run as coroutines, may wait, and report their own end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{Function, Lua, MultiValue, Thread, Value};
+use pantograph::{
+    AgentId, BatchId, CallId, Cancel, PendingCall, ToolBatch, ToolOutput, ToolReply, TurnId,
+};
+
+use crate::driven::Driven;
+use crate::executor::{Executor, Step, Then};
+use crate::failure::Failure;
+use crate::inbox::Handlers;
+use crate::lanes::LaneId;
+use crate::{tool_context, tool_output};
+
+/// A batch of tool calls that is under way.
+pub(crate) struct Batch {
+    pub(crate) id: BatchId,
+    pub(crate) turn: TurnId,
+    pub(crate) agent: AgentId,
+    pub(crate) lane: LaneId,
+    pub(crate) cancel: Cancel,
+    handlers: Handlers,
+    /// Calls that have not ended.
+    open: Cell<usize>,
+    /// The wait for its deadline.
+    deadline: Cell<Option<u64>>,
+}
+
+/// A handler that is to begin.
+pub(crate) enum Start {
+    Tool(PendingCall, Rc<Batch>),
+    Driven(Driven),
+}
+
+/// The handlers that have begun and not ended.
+#[derive(Default)]
+pub(crate) struct Live {
+    last: Cell<u64>,
+    running: RefCell<HashMap<u64, Running>>,
+}
+
+struct Running {
+    thread: Thread,
+    ending: Ending,
+}
+
+/// Who waits for a handler's end.
+enum Ending {
+    Tool(ToolCall),
+    Driven(Driven),
+}
+
+/// A tool call that runs.
+pub(crate) struct ToolCall {
+    pub(crate) id: CallId,
+    pub(crate) name: Arc<str>,
+    reply: ToolReply,
+    pub(crate) batch: Rc<Batch>,
+}
+
+/// Why a handler ends without having returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It was asked to stop, and had its time.
+    Forced,
+    /// Somebody closed its coroutine.
+    Closed,
+}
+
+const CANCELLED: &str = "The call was cancelled before it gave a result; it may have had effects.";
+const NOT_RUN: &str = "The call was not run: it was cancelled first.";
+const CLOSED: &str = "its coroutine was closed before it returned";
+
+impl Live {
+    pub(crate) fn len(&self) -> usize {
+        self.running.borrow().len()
+    }
+
+    /// A key that no other handler has had.
+    fn fresh(&self) -> u64 {
+        let key = self.last.get() + 1;
+        self.last.set(key);
+        key
+    }
+
+    fn take(&self, key: u64) -> Option<Running> {
+        self.running.borrow_mut().remove(&key)
+    }
+
+    fn take_where(&self, which: impl Fn(&Ending) -> bool) -> Vec<Running> {
+        let mut running = self.running.borrow_mut();
+        let taken = running.extract_if(|_, running| which(&running.ending));
+        taken.map(|(_, running)| running).collect()
+    }
+
+    /// Shows output of a tool call, if it runs.
+    pub(crate) fn output(&self, key: u64, chunk: &str) {
+        if let Some(running) = self.running.borrow().get(&key)
+            && let Ending::Tool(call) = &running.ending
+        {
+            call.reply.output(chunk);
+        }
+    }
+
+    /// Looks at a tool call, if it runs.
+    pub(crate) fn call<T>(&self, key: u64, look: impl FnOnce(&ToolCall) -> T) -> Option<T> {
+        match self.running.borrow().get(&key) {
+            Some(Running {
+                ending: Ending::Tool(call),
+                ..
+            }) => Some(look(call)),
+            _ => None,
+        }
+    }
+}
+
+impl Executor {
+    /// Queues the calls of a batch in its agent's lane.
+    pub(crate) fn accept(&self, batch: ToolBatch, handlers: Handlers) {
+        if self.is_ending.get() {
+            for call in batch.calls {
+                call.reply.finish(ToolOutput::cancelled(NOT_RUN));
+            }
+            return;
+        }
+        let lane = self.lanes.borrow_mut().enter(&batch.agent, &batch.cancel);
+        let accepted = Rc::new(Batch {
+            id: batch.id,
+            turn: batch.turn,
+            agent: batch.agent.id(),
+            lane,
+            cancel: batch.cancel,
+            handlers,
+            open: Cell::new(batch.calls.len()),
+            deadline: Cell::new(None),
+        });
+        let cancel = accepted.cancel.clone();
+        let deadline = {
+            let _clock = self.agents.enter();
+            let forced = async move { cancel.forced().await };
+            self.waits.add(forced, Then::Force(Rc::clone(&accepted)))
+        };
+        accepted.deadline.set(deadline.ok());
+        for call in batch.calls {
+            let start = Start::Tool(call, Rc::clone(&accepted));
+            self.push(lane, Step::Start(start));
+        }
+    }
+
+    pub(crate) fn start(self: &Rc<Self>, lua: &Lua, lane: LaneId, start: Start) {
+        match start {
+            Start::Tool(call, batch) => self.start_tool(lua, call, batch),
+            Start::Driven(driven) => {
+                let Some((driven, function, arguments)) = driven.begin() else {
+                    return;
+                };
+                let key = self.live.fresh();
+                let ending = Ending::Driven(driven);
+                let ran = self.run(lua, key, lane, function, arguments, ending);
+                if let Err((ending, error)) = ran {
+                    let failure = Failure::of(ending.what(), &error);
+                    self.end(ending, Err(failure));
+                }
+            }
+        }
+    }
+
+    fn start_tool(self: &Rc<Self>, lua: &Lua, call: PendingCall, batch: Rc<Batch>) {
+        let PendingCall {
+            id,
+            tool_name,
+            input,
+            reply,
+        } = call;
+        let lane = batch.lane;
+        let ending = ToolCall {
+            id: CallId::clone(&id),
+            name: Arc::clone(&tool_name),
+            reply,
+            batch: Rc::clone(&batch),
+        };
+        if ending.reply.is_closed() || batch.cancel.is_asked() {
+            return self.settle(ending, ToolOutput::cancelled(NOT_RUN));
+        }
+        let Some(handler) = self.tools.handler(batch.handlers, &tool_name) else {
+            let text = format!("The tool `{tool_name}` is no longer there.");
+            return self.settle(ending, ToolOutput::error(text));
+        };
+        let Some(module) = self.module() else { return };
+        let input = match module.json().decode(lua, input.as_str().as_bytes()) {
+            Ok(input) => input,
+            Err(error) => {
+                let text = format!("the input of `{tool_name}` cannot be read: {error}");
+                return self.settle(ending, ToolOutput::error(text));
+            }
+        };
+        let key = self.live.fresh();
+        let arguments = tool_context::new(self, lua, key, &id, &tool_name)
+            .map(|context| MultiValue::from_iter([input, Value::Table(context)]));
+        let ran = match arguments {
+            Ok(arguments) => self.run(lua, key, lane, handler, arguments, Ending::Tool(ending)),
+            Err(error) => Err((Ending::Tool(ending), error)),
+        };
+        if let Err((ending, error)) = ran {
+            let failure = Failure::of(format!("the tool `{tool_name}`"), &error);
+            self.end(ending, Err(failure));
+        }
+    }
+
+    /// Starts a coroutine. It may end at once, or be resumed by anybody later.
+    fn run(
+        &self,
+        lua: &Lua,
+        key: u64,
+        lane: LaneId,
+        handler: Function,
+        arguments: MultiValue,
+        ending: Ending,
+    ) -> Result<(), (Ending, mlua::Error)> {
+        let thread = match lua.create_thread(self.entry.enter.clone()) {
+            Ok(thread) => thread,
+            Err(error) => return Err((ending, error)),
+        };
+        lane.word().give_to(&thread);
+        let running = Running {
+            thread: thread.clone(),
+            ending,
+        };
+        self.live.running.borrow_mut().insert(key, running);
+        let mut all = MultiValue::with_capacity(arguments.len() + 2);
+        all.push_back(Value::Integer(key.cast_signed()));
+        all.push_back(Value::Function(handler));
+        all.extend(arguments);
+        let resumed = {
+            let _entered = self.enter(lua, lane, Some(&thread));
+            thread.resume::<MultiValue>(all)
+        };
+        match resumed {
+            Ok(_) => Ok(()),
+            // The wrapper itself failed: for lack of memory or of stack.
+            Err(error) => match self.live.take(key) {
+                Some(running) => Err((running.ending, error)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// A handler has returned or raised.
+    pub(crate) fn ended(&self, key: u64, ok: bool, mut values: MultiValue) {
+        // A call that was forced to end has nobody who waits.
+        let Some(running) = self.live.take(key) else {
+            return;
+        };
+        let result = match ok {
+            true => Ok(values),
+            false => {
+                let value = values.pop_front().unwrap_or(Value::Nil);
+                Err(Failure::read(running.ending.what(), &value))
+            }
+        };
+        self.end(running.ending, result);
+    }
+
+    /// A handler's coroutine was closed by somebody else.
+    pub(crate) fn abandoned(&self, key: u64) {
+        if let Some(running) = self.live.take(key) {
+            self.cut(running.ending, Cut::Closed);
+        }
+    }
+
+    fn end(&self, ending: Ending, result: Result<MultiValue, Failure>) {
+        match ending {
+            Ending::Driven(driven) => driven.finish(result),
+            Ending::Tool(call) => {
+                let output = result.and_then(|values| {
+                    let what = format!("the tool `{}`", call.name);
+                    tool_output::read(&values).map_err(|error| Failure::new(what, error))
+                });
+                let output = output.unwrap_or_else(|failure| {
+                    (self.reports.error)(&failure);
+                    ToolOutput::error(failure.first_line())
+                });
+                self.settle(call, output);
+            }
+        }
+    }
+
+    fn cut(&self, ending: Ending, cut: Cut) {
+        match ending {
+            Ending::Tool(call) => {
+                let output = match cut {
+                    Cut::Forced => ToolOutput::cancelled(CANCELLED),
+                    Cut::Closed => ToolOutput::error(format!("the tool failed: {CLOSED}")),
+                };
+                self.settle(call, output);
+            }
+            Ending::Driven(driven) => {
+                let failure = Failure::new(driven.what(), CLOSED);
+                driven.finish(Err(failure));
+            }
+        }
+    }
+
+    fn settle(&self, call: ToolCall, output: ToolOutput) {
+        let ToolCall { reply, batch, .. } = call;
+        // The lane goes before the turn goes on.
+        let open = batch.open.get() - 1;
+        batch.open.set(open);
+        if open == 0 {
+            if let Some(key) = batch.deadline.take() {
+                drop(self.waits.remove(key));
+            }
+            let agent = self.lanes.borrow_mut().leave(batch.lane);
+            drop(agent);
+        }
+        reply.finish(output);
+    }
+
+    /// Ends the calls of a batch that has had its time.
+    pub(crate) fn force(&self, lua: &Lua, batch: &Rc<Batch>) {
+        batch.deadline.set(None);
+        self.force_where(
+            lua,
+            |ending| matches!(ending, Ending::Tool(call) if Rc::ptr_eq(&call.batch, batch)),
+        );
+    }
+
+    /// Ends every handler.
+    pub(crate) fn force_all(&self, lua: &Lua) {
+        self.force_where(lua, |_| true);
+        let mut steps = self.take_steps();
+        while let Some((_, step)) = steps.pop() {
+            match step {
+                Step::Start(Start::Tool(call, batch)) => {
+                    let call = ToolCall {
+                        id: call.id,
+                        name: call.tool_name,
+                        reply: call.reply,
+                        batch,
+                    };
+                    self.settle(call, ToolOutput::cancelled(NOT_RUN));
+                }
+                Step::Start(Start::Driven(driven)) => self.cut(Ending::Driven(driven), Cut::Forced),
+                Step::Resume(_) => {}
+            }
+        }
+    }
+
+    fn force_where(&self, lua: &Lua, which: impl Fn(&Ending) -> bool) {
+        for Running { thread, ending } in self.live.take_where(which) {
+            self.close(lua, &thread, &ending.what());
+            self.cut(ending, Cut::Forced);
+        }
+    }
+
+    /// Closes a coroutine, which runs its to-be-closed variables.
+    pub(crate) fn close(&self, lua: &Lua, thread: &Thread, what: &str) {
+        let lane = LaneId::of(thread);
+        let closed = {
+            let _entered = self.enter(lua, lane, Some(thread));
+            let close = &self.entry.close;
+            close.call::<(bool, Value)>(thread)
+        };
+        match closed {
+            Ok((true, _)) => {}
+            Ok((false, value)) => {
+                let text = match &value {
+                    Value::String(text) => text.to_string_lossy(),
+                    other => format!("(error object is a {} value)", other.type_name()),
+                };
+                (self.reports.error)(&Failure::new(format!("closing {what}"), text));
+            }
+            // It runs: somebody further up resumed it. It has nobody left who waits for it.
+            Err(error) => tracing::debug!("could not close {what}: {error}"),
+        }
+    }
+
+    /// Ends a driven handler that nobody waits for any more.
+    pub(crate) fn drop_driven(&self, lua: &Lua, driven: u64) {
+        self.force_where(
+            lua,
+            |ending| matches!(ending, Ending::Driven(other) if other.id() == driven),
+        );
+    }
+}
+
+impl Ending {
+    fn what(&self) -> String {
+        match self {
+            Ending::Tool(call) => format!("the tool `{}`", call.name),
+            Ending::Driven(driven) => driven.what().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! What mlua has no door for: the word that each coroutine carries, which coroutine runs, and
+//! how to stop one that does not come back.
+//!
+//! Everything here is of the thread that owns the Lua state. Lua keeps one word free for its
+//! host beside every coroutine (`lua_getextraspace`), and mlua leaves it alone; a new coroutine
+//! gets that of the main one. `coroutine.create` and `wrap` are replaced so that it gets that of
+//! its creator instead, and `resume` and `wrap` so that it is known which coroutine runs. What
+//! they do is otherwise what Lua's own do.
+//!
+//! A coroutine is stopped as Lua's own interpreter does it on SIGINT: a signal handler on the
+//! owner thread sets a hook, which is the one call that Lua allows there. Another thread must
+//! not set it, since Lua may be changing what the hook is written to.
+#![allow(
+    unsafe_code,
+    reason = "the coroutine's word, its hook and the coroutine library are only in Lua's C API"
+)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int};
+use std::io;
+use std::ptr::null_mut;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use mlua::ffi::{self, lua_State};
+use mlua::{Function, Lua, Table, Thread};
+
+thread_local! {
+    /// The coroutine that Lua runs on this thread; null if none.
+    static RUNNING: AtomicPtr<lua_State> = const { AtomicPtr::new(null_mut()) };
+    /// The step that runs on this thread; 0 if none.
+    static STEP: AtomicU64 = const { AtomicU64::new(0) };
+    /// Whether the step has had its time.
+    static EXPIRED: AtomicBool = const { AtomicBool::new(false) };
+    /// This thread, for [`interrupt`].
+    static SELF: Cell<Option<OwnerThread>> = const { Cell::new(None) };
+}
+
+/// The main coroutine of a state, on which the loop calls back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Main(*mut lua_State);
+
+impl Main {
+    /// Finds it, and replaces `coroutine.create`, `wrap` and `resume`. Gives also a `create` for
+    /// coroutines that must not wait.
+    pub(crate) fn install(lua: &Lua) -> mlua::Result<(Self, Function)> {
+        // SAFETY: the functions keep to Lua's calling convention, and hold no Rust value.
+        let (create, wrap, resume, synchronous) = unsafe {
+            (
+                lua.create_c_function(create)?,
+                lua.create_c_function(wrap)?,
+                lua.create_c_function(resume)?,
+                lua.create_c_function(create_synchronous)?,
+            )
+        };
+        let coroutines: Table = lua.globals().get("coroutine")?;
+        coroutines.set("create", create)?;
+        coroutines.set("wrap", wrap)?;
+        coroutines.set("resume", resume)?;
+        let mut main = null_mut();
+        // SAFETY: a state always has its main coroutine in the registry, and what is pushed is
+        // popped.
+        unsafe {
+            lua.exec_raw::<()>((), |state| {
+                ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, ffi::LUA_RIDX_MAINTHREAD);
+                main = ffi::lua_tothread(state, -1);
+                ffi::lua_pop(state, 1);
+            })?;
+        }
+        Ok((Self(main), synchronous))
+    }
+
+    /// Sets the word that the loop's callbacks and new coroutines see; gives the one before.
+    pub(crate) fn replace_word(self, _lua: &Lua, word: Word) -> Word {
+        // SAFETY: `_lua` shows that the state is there.
+        Word(unsafe { word_at(self.0).replace(word.0) })
+    }
+
+    /// Marks it as what runs, or `thread`, until the guard goes.
+    pub(crate) fn running(self, thread: Option<&Thread>) -> Running {
+        let state = thread.map_or(self.0, Thread::state);
+        Running(RUNNING.with(|running| running.swap(state, Ordering::Relaxed)))
+    }
+}
+
+/// Something runs. Dropped in reverse order of making.
+#[must_use]
+pub(crate) struct Running(*mut lua_State);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with(|running| running.store(self.0, Ordering::Relaxed));
+    }
+}
+
+/// What a coroutine carries: whose it is, and whether its caller waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(usize);
+
+/// Set in the words of coroutines that must not wait. Those that they create may.
+const SYNCHRONOUS: usize = 1;
+
+impl Word {
+    /// The word of a lane's coroutines.
+    pub(crate) fn of_lane(lane: usize) -> Self {
+        Self(lane << 1)
+    }
+
+    /// Of the coroutine that calls the Rust function that runs.
+    pub(crate) fn current(lua: &Lua) -> Self {
+        // SAFETY: mlua gives a state that is there, for as long as `lua` is.
+        Self(unsafe { *word_at(lua.state()) })
+    }
+
+    pub(crate) fn of(thread: &Thread) -> Self {
+        // SAFETY: a `Thread` keeps its coroutine from being collected.
+        Self(unsafe { *word_at(thread.state()) })
+    }
+
+    pub(crate) fn give_to(self, thread: &Thread) {
+        // SAFETY: as in `of`.
+        unsafe { *word_at(thread.state()) = self.0 }
+    }
+
+    pub(crate) fn lane(self) -> usize {
+        self.0 >> 1
+    }
+
+    pub(crate) fn is_synchronous(self) -> bool {
+        self.0 & SYNCHRONOUS != 0
+    }
+}
+
+unsafe fn word_at(state: *mut lua_State) -> *mut usize {
+    // SAFETY: Lua keeps a pointer's space there, and `Main::install` and every new coroutine
+    // have written it.
+    unsafe { ffi::lua_getextraspace(state).cast() }
+}
+
+unsafe extern "C-unwind" fn create(state: *mut lua_State) -> c_int {
+    // SAFETY: as in Lua's own `coroutine.create`.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TFUNCTION);
+        let coroutine = ffi::lua_newthread(state);
+        *word_at(coroutine) = *word_at(state) & !SYNCHRONOUS;
+        ffi::lua_pushvalue(state, 1);
+        ffi::lua_xmove(state, coroutine, 1);
+    }
+    1
+}
+
+unsafe extern "C-unwind" fn create_synchronous(state: *mut lua_State) -> c_int {
+    // SAFETY: `create` leaves the coroutine on top.
+    unsafe {
+        create(state);
+        *word_at(ffi::lua_tothread(state, -1)) |= SYNCHRONOUS;
+    }
+    1
+}
+
+unsafe extern "C-unwind" fn wrap(state: *mut lua_State) -> c_int {
+    // SAFETY: `create` leaves the coroutine on top, which becomes the closure's one upvalue.
+    unsafe {
+        create(state);
+        ffi::lua_pushcclosure(state, wrapped, 1);
+    }
+    1
+}
+
+unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> c_int {
+    // SAFETY: as in Lua's own `coroutine.resume`; indices are within what `continue_with` left.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TTHREAD);
+        let coroutine = ffi::lua_tothread(state, 1);
+        match continue_with(state, coroutine, ffi::lua_gettop(state) - 1) {
+            Some(results) => {
+                ffi::lua_pushboolean(state, 1);
+                ffi::lua_insert(state, -(results + 1));
+                results + 1
+            }
+            None => {
+                ffi::lua_pushboolean(state, 0);
+                ffi::lua_insert(state, -2);
+                2
+            }
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
+    // SAFETY: as in Lua's own: the upvalue is the coroutine, and no Rust value is live when the
+    // error is raised.
+    unsafe {
+        let coroutine = ffi::lua_tothread(state, ffi::lua_upvalueindex(1));
+        if let Some(results) = continue_with(state, coroutine, ffi::lua_gettop(state)) {
+            return results;
+        }
+        let mut status = ffi::lua_status(coroutine);
+        if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
+            status = ffi::lua_closethread(coroutine, state);
+            ffi::lua_xmove(coroutine, state, 1);
+        }
+        if status != ffi::LUA_ERRMEM && ffi::lua_type(state, -1) == ffi::LUA_TSTRING {
+            ffi::luaL_where(state, 1);
+            ffi::lua_insert(state, -2);
+            ffi::lua_concat(state, 2);
+        }
+        ffi::lua_error(state)
+    }
+}
+
+/// Runs a coroutine with the topmost values; gives how many it left, or `None` and its error on
+/// top.
+unsafe fn continue_with(
+    state: *mut lua_State,
+    coroutine: *mut lua_State,
+    arguments: c_int,
+) -> Option<c_int> {
+    // SAFETY: both are coroutines of one state, with the space that is checked.
+    unsafe {
+        let refused = |message: &CStr| {
+            ffi::lua_pushstring(state, message.as_ptr());
+            None
+        };
+        if ffi::lua_checkstack(coroutine, arguments) == 0 {
+            return refused(c"too many arguments to resume");
+        }
+        ffi::lua_xmove(state, coroutine, arguments);
+        let mut results = 0;
+        let before = RUNNING.with(|running| running.swap(coroutine, Ordering::Relaxed));
+        let status = ffi::lua_resume(coroutine, state, arguments, &mut results);
+        RUNNING.with(|running| running.store(before, Ordering::Relaxed));
+        if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
+            ffi::lua_xmove(coroutine, state, 1);
+            return None;
+        }
+        if ffi::lua_checkstack(state, results + 1) == 0 {
+            ffi::lua_pop(coroutine, results);
+            return refused(c"too many results to resume");
+        }
+        ffi::lua_xmove(coroutine, state, results);
+        Some(results)
+    }
+}
+
+/// The thread that owns a Lua state, for the one that watches it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnerThread(libc::pthread_t);
+
+// SAFETY: the handle is a number that any thread may send a signal to.
+unsafe impl Send for OwnerThread {}
+
+/// What the watcher sends. Programs and children ignore it unless they ask for it.
+const SIGNAL: c_int = libc::SIGURG;
+
+impl OwnerThread {
+    /// The thread that calls, which will understand [`OwnerThread::interrupt`].
+    ///
+    /// # Errors
+    ///
+    /// The system takes no signal handler.
+    pub(crate) fn current() -> io::Result<Self> {
+        static INSTALL: Once = Once::new();
+        let mut outcome = Ok(());
+        INSTALL.call_once(|| {
+            // SAFETY: the handler reads and writes thread-local atomics without destructors, and
+            // calls `lua_sethook`, which Lua allows in a signal handler.
+            let installed = unsafe { signal_hook_registry::register(SIGNAL, expire) };
+            outcome = installed.map(drop);
+        });
+        outcome?;
+        let this = match SELF.get() {
+            Some(this) => this,
+            None => {
+                // SAFETY: always allowed.
+                let this = Self(unsafe { libc::pthread_self() });
+                SELF.set(Some(this));
+                this
+            }
+        };
+        Ok(this)
+    }
+
+    /// Makes what Lua runs in this step fail, at its next instruction and every one after it
+    /// until the step ends. Nothing happens to another step. The thread must be there.
+    pub(crate) fn interrupt(self, step: u64) {
+        EXPIRING.store(step, Ordering::SeqCst);
+        // SAFETY: the caller keeps the thread.
+        unsafe { libc::pthread_kill(self.0, SIGNAL) };
+    }
+}
+
+/// The step that was interrupted last, on whichever thread.
+static EXPIRING: AtomicU64 = AtomicU64::new(0);
+
+/// A step begins on this thread; gives its number, which no other step of the process has.
+pub(crate) fn begin_step() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let step = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    STEP.with(|current| current.store(step, Ordering::Relaxed));
+    step
+}
+
+/// The step of this thread ends.
+pub(crate) fn end_step() {
+    STEP.with(|current| current.store(0, Ordering::Relaxed));
+    EXPIRED.with(|expired| expired.store(false, Ordering::Relaxed));
+}
+
+/// The signal handler.
+fn expire() {
+    let running = RUNNING.with(|running| running.load(Ordering::Relaxed));
+    let step = STEP.with(|step| step.load(Ordering::Relaxed));
+    if running.is_null() || step == 0 || step != EXPIRING.load(Ordering::SeqCst) {
+        return;
+    }
+    EXPIRED.with(|expired| expired.store(true, Ordering::Relaxed));
+    // SAFETY: the coroutine runs on this very thread, so it is there.
+    unsafe { ffi::lua_sethook(running, Some(stop), ffi::LUA_MASKCOUNT, 1) };
+}
+
+/// What is said of a step that took too long.
+pub(crate) const TOO_LONG: &str = "ran too long without a pause, and held up everything else; long work belongs in a process \
+     (uv.spawn) or on another thread (uv.new_work)";
+
+/// The chunks that stand round every step, and must be able to tell of its end.
+const WRAPPERS: [&CStr; 2] = [c"=[panto]", c"=luv"];
+
+unsafe extern "C-unwind" fn stop(state: *mut lua_State, running: *mut ffi::lua_Debug) {
+    // SAFETY: a hook may raise an error; no Rust value is live then. Coroutines inherit hooks,
+    // so one may find this set after the step that it was meant for.
+    unsafe {
+        if !EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
+            ffi::lua_sethook(state, None, 0, 0);
+            return;
+        }
+        if ffi::lua_getinfo(state, c"S".as_ptr(), running) != 0 {
+            let source = CStr::from_ptr((*running).source);
+            if WRAPPERS.contains(&source) {
+                return;
+            }
+        }
+        ffi::luaL_where(state, 0);
+        ffi::lua_pushlstring(state, TOO_LONG.as_ptr().cast(), TOO_LONG.len());
+        ffi::lua_concat(state, 2);
+        ffi::lua_error(state);
+    }
+}

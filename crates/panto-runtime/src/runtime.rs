@@ -1,0 +1,243 @@
+//! The runtime of one Lua state: made on the thread that owns it, and driven there.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mlua::Lua;
+use panto_lua::{Embedding, Module};
+use panto_luv::{Driver, Uv};
+use pantograph::ToolSource;
+use tokio::runtime::Handle;
+
+use crate::entry::{Entry, Later};
+use crate::executor::{Executor, Parts};
+use crate::failure::Failure;
+use crate::handle::LuaHandle;
+use crate::inbox::Inbox;
+use crate::options::Options;
+use crate::raw::Main;
+use crate::surroundings::Around;
+use crate::tool_context;
+use crate::tools::{OwnTools, Tools};
+use crate::waiter::Parking;
+use crate::watchdog::Watchdog;
+
+/// Why a runtime could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Lua has no memory, lacks a library, or has a runtime already.
+    #[error("could not prepare the Lua state: {0}")]
+    Lua(String),
+    /// The loop's one driver is somebody else.
+    #[error("could not drive the loop of the Lua state")]
+    Loop(#[source] panto_luv::AlreadyRunning),
+    /// The system gives no thread.
+    #[error("could not start the thread that watches the Lua state")]
+    Watchdog(#[source] std::io::Error),
+}
+
+impl From<mlua::Error> for OpenError {
+    fn from(error: mlua::Error) -> Self {
+        Self::Lua(Failure::of("", &error).message)
+    }
+}
+
+/// The runtime of one Lua state. It stays on the thread that made it.
+pub struct LuaRuntime {
+    lua: Lua,
+    uv: Uv,
+    driver: Driver,
+    executor: Rc<Executor>,
+    handle: LuaHandle,
+}
+
+impl LuaRuntime {
+    /// Makes `require("luv")` and `require("panto")` work in `lua`, which has its libraries, and
+    /// makes this thread its owner. Call it inside the tokio runtime that [`run_until`] will run
+    /// in; it has I/O and time enabled.
+    ///
+    /// [`run_until`]: Self::run_until
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; the state is then of no further use.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    pub fn open(lua: Lua, options: Options) -> Result<Self, OpenError> {
+        let Options {
+            agents,
+            agent_options,
+            cwd,
+            environment,
+            step_limit,
+            terminal_is_taken,
+            reports,
+        } = options;
+        let later: Later = Rc::new(RefCell::new(Weak::new()));
+        let (main, create) = Main::install(&lua)?;
+        let inbox = Arc::<Inbox>::default();
+        let watchdog = step_limit.map(Watchdog::start).transpose();
+        let executor = Rc::new(Executor::new(
+            &lua,
+            Parts {
+                entry: Entry::new(&lua, create, &later)?,
+                agents: agents.clone(),
+                main,
+                watchdog: watchdog.map_err(OpenError::Watchdog)?,
+                reports,
+                tools: Tools::new(&inbox),
+                context_index: tool_context::index(&lua, &later)?,
+                inbox,
+            },
+        ));
+        *later.borrow_mut() = Rc::downgrade(&executor);
+
+        let reporting = Rc::downgrade(&executor);
+        let luv = panto_luv::Options::hosted(Handle::current())
+            .environment(environment)
+            .context(Around(Rc::clone(&later)))
+            .terminal_is_taken(terminal_is_taken)
+            .on_error(move |error| {
+                if let Some(executor) = reporting.upgrade() {
+                    let mut failure =
+                        Failure::new(format!("a callback of {}", error.origin), &error.message);
+                    failure.traceback.clone_from(&error.traceback);
+                    (executor.reports.error)(&failure);
+                }
+            });
+        let uv =
+            panto_luv::install(&lua, luv).map_err(|error| OpenError::Lua(error.to_string()))?;
+        let driver = uv.driver().map_err(OpenError::Loop)?;
+
+        let embedding = Embedding::new(agents)
+            .waiter(Rc::new(Parking(Rc::clone(&later))))
+            .surroundings(Rc::new(Around(Rc::clone(&later))))
+            .tools(executor.tools.source())
+            .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
+            .agent_options(agent_options)
+            .cwd(cwd);
+        let module = panto_lua::open(&lua, embedding)?;
+        lua.register_module("panto", module.table().clone())?;
+        executor.set_module(module);
+        Ok(Self {
+            lua,
+            uv,
+            driver,
+            executor,
+            handle: LuaHandle::new(later),
+        })
+    }
+
+    /// The Lua state.
+    pub fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// The native module, for what a host hands into Lua.
+    pub fn module(&self) -> &Module {
+        // `open` has set it.
+        match self.executor.module() {
+            Some(module) => module,
+            None => unreachable!("a runtime has its module"),
+        }
+    }
+
+    /// The loop.
+    pub fn uv(&self) -> &Uv {
+        &self.uv
+    }
+
+    /// Drives Lua until `future` completes: calls of tools and protocols, waits, and the loop.
+    ///
+    /// What is left undone then waits for the next call. Dropping the future that this gives
+    /// loses nothing.
+    pub async fn run_until<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        loop {
+            let more = self.executor.visit();
+            self.driver.pass();
+            let ready = async {
+                if more {
+                    // Descriptors and timers are looked at also when there is always work.
+                    tokio::select! {
+                        biased;
+                        () = self.driver.ready() => {}
+                        () = tokio::task::yield_now() => {}
+                    }
+                } else {
+                    tokio::select! {
+                        biased;
+                        () = self.executor.inbox.rung() => {}
+                        () = self.driver.ready() => {}
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                output = future.as_mut() => return output,
+                () = ready => {}
+            }
+        }
+    }
+
+    /// The way in for code on this thread.
+    pub fn handle(&self) -> &LuaHandle {
+        &self.handle
+    }
+
+    /// The tools that Lua functions are, for agents of any kind.
+    pub fn tool_source(&self) -> Arc<dyn ToolSource> {
+        self.executor.tools.source()
+    }
+
+    /// How many handlers run or are parked.
+    pub fn live_handlers(&self) -> usize {
+        self.executor.live.len()
+    }
+
+    /// Ends everything that runs in Lua or was started by it, and takes nothing new.
+    ///
+    /// Turns that Lua started are asked to stop, and so are turns whose calls run here; handlers
+    /// get `grace`, then their coroutines are closed. What other threads ask for afterwards fails
+    /// at once, in words.
+    pub async fn shutdown(mut self, grace: Duration) {
+        let executor = Rc::clone(&self.executor);
+        executor.is_ending.set(true);
+        executor.cancel_lanes(grace);
+        let turns = self.module().turns().clone();
+        turns.cancel_all(grace);
+        let clock = executor.agents.clone();
+        let forced = async {
+            let sleep = {
+                let _clock = clock.enter();
+                tokio::time::sleep(grace)
+            };
+            sleep.await;
+        };
+        let settled = turns.settled();
+        self.run_until(async {
+            tokio::select! {
+                biased;
+                () = settled => {}
+                () = forced => {}
+            }
+        })
+        .await;
+        executor.force_all(&self.lua);
+        self.run_until(turns.settled()).await;
+        executor.close_inbox(&self.lua);
+    }
+}
+
+impl Drop for LuaRuntime {
+    fn drop(&mut self) {
+        self.executor.close_inbox(&self.lua);
+    }
+}

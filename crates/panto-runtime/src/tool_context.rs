@@ -1,0 +1,159 @@
+//! The second argument of a tool's handler.
+
+use std::rc::Rc;
+
+use mlua::{Function, Lua, Table, Value};
+use panto_lua::{Arg, Args, Fault, values};
+
+use crate::entry::Later;
+use crate::executor::Executor;
+use crate::handlers::ToolCall;
+use crate::options::Progress;
+use crate::surroundings::LaneAgent;
+
+/// Where the metatable keeps the call's key.
+const KEY: &str = "key";
+
+/// A table with `tool_call_id` and `tool_name`; `batch_id`, `turn_id`, `agent`, `output`,
+/// `progress` and `cancelled` are made when they are first read.
+pub(crate) fn new(
+    executor: &Executor,
+    lua: &Lua,
+    key: u64,
+    id: &str,
+    tool_name: &str,
+) -> mlua::Result<Table> {
+    let metatable = lua.create_table_with_capacity(0, 3)?;
+    metatable.raw_set("__index", &executor.context_index)?;
+    metatable.raw_set("__metatable", false)?;
+    metatable.raw_set(KEY, key)?;
+    let context = lua.create_table_with_capacity(0, 2)?;
+    context.raw_set("tool_call_id", id)?;
+    context.raw_set("tool_name", tool_name)?;
+    context.set_metatable(Some(metatable))?;
+    Ok(context)
+}
+
+/// The `__index` of every context.
+pub(crate) fn index(lua: &Lua, executor: &Later) -> mlua::Result<Function> {
+    let later = Rc::clone(executor);
+    lua.create_function(move |lua, (context, name): (Table, Value)| {
+        let (Value::String(name), Some(executor)) = (name, later.borrow().upgrade()) else {
+            return Ok(Value::Nil);
+        };
+        let Some(metatable) = context.metatable() else {
+            return Ok(Value::Nil);
+        };
+        let field = Field {
+            key: metatable.raw_get(KEY)?,
+            executor: &executor,
+            later: &later,
+        };
+        let value = field.make(lua, &name.to_string_lossy())?;
+        if !value.is_nil() {
+            context.raw_set(name, &value)?;
+        }
+        Ok(value)
+    })
+}
+
+/// What is made when it is read.
+struct Field<'a> {
+    key: u64,
+    executor: &'a Rc<Executor>,
+    later: &'a Later,
+}
+
+impl Field<'_> {
+    fn make(&self, lua: &Lua, name: &str) -> mlua::Result<Value> {
+        match name {
+            "batch_id" => self.text(lua, |call| call.batch.id.to_string()),
+            "turn_id" => self.text(lua, |call| call.batch.turn.to_string()),
+            "agent" => self.agent(lua),
+            "output" => self.function(lua, "output", |executor, key, argument| {
+                executor.live.output(key, &argument.text()?);
+                Ok(())
+            }),
+            "progress" => self.function(lua, "progress", |executor, key, argument| {
+                let Some(module) = executor.module() else {
+                    return Ok(());
+                };
+                let data = module.json().object_argument(&argument)?;
+                let progress = executor.live.call(key, |call| Progress::new(call, data));
+                if let Some(progress) = progress {
+                    (executor.reports.progress)(&progress);
+                }
+                Ok(())
+            }),
+            "cancelled" => self.cancelled(lua),
+            _ => Ok(Value::Nil),
+        }
+    }
+
+    fn text(&self, lua: &Lua, of: impl FnOnce(&ToolCall) -> String) -> mlua::Result<Value> {
+        match self.executor.live.call(self.key, of) {
+            Some(text) => Ok(Value::String(lua.create_string(text)?)),
+            None => Ok(Value::Nil),
+        }
+    }
+
+    /// The agent that raised the call, for as long as it has calls under way.
+    fn agent(&self, lua: &Lua) -> mlua::Result<Value> {
+        let lane = self.executor.live.call(self.key, |call| call.batch.lane);
+        let (Some(lane), Some(module)) = (lane, self.executor.module()) else {
+            return Ok(Value::Nil);
+        };
+        let lender = LaneAgent {
+            executor: Rc::clone(self.later),
+            lane: Some(lane),
+        };
+        Ok(Value::UserData(module.borrowed(lua, Rc::new(lender))?))
+    }
+
+    /// A function of one argument, which may be called as a method.
+    fn function(
+        &self,
+        lua: &Lua,
+        name: &'static str,
+        body: impl Fn(&Executor, u64, Arg) -> Result<(), Fault> + 'static,
+    ) -> mlua::Result<Value> {
+        let Some(module) = self.executor.module() else {
+            return Ok(Value::Nil);
+        };
+        let key = self.key;
+        let later = Rc::clone(self.later);
+        let argument_name = if name == "output" { "chunk" } else { "data" };
+        let function = module.function(lua, name, move |lua, mut args: Args| {
+            let mut argument = args.next(argument_name);
+            // A context is a table that has this very function.
+            if let Value::Table(table) = &argument.value
+                && table.raw_get::<Value>("tool_call_id")?.is_string()
+                && table.raw_get::<Value>(name)?.is_function()
+            {
+                argument = args.next(argument_name);
+            }
+            if let Some(executor) = later.borrow().upgrade() {
+                body(&executor, key, argument)?;
+            }
+            values(lua, true)
+        })?;
+        Ok(Value::Function(function))
+    }
+
+    /// Whether the turn was asked to stop; true once the call has ended.
+    fn cancelled(&self, lua: &Lua) -> mlua::Result<Value> {
+        let cancel = self
+            .executor
+            .live
+            .call(self.key, |call| call.batch.cancel.clone());
+        let later = Rc::clone(self.later);
+        let key = self.key;
+        let function = lua.create_function(move |_, _: mlua::MultiValue| {
+            let executor = later.borrow().upgrade();
+            let is_live =
+                executor.is_some_and(|executor| executor.live.call(key, |_| ()).is_some());
+            Ok(!is_live || cancel.as_ref().is_none_or(|cancel| cancel.is_asked()))
+        })?;
+        Ok(Value::Function(function))
+    }
+}

@@ -1,0 +1,245 @@
+//! How Lua is entered: what may wait, what must not, and what runs too long.
+
+use std::time::Duration;
+
+use panto_runtime::MUST_NOT_WAIT;
+use pantograph_scripted::{Script, Step};
+use serde_json::json;
+
+use crate::support::{calling, machine, machine_with, results};
+
+#[tokio::test(start_paused = true)]
+async fn a_synchronous_entry_that_yields_fails_whatever_hides_the_yield() {
+    let machine = machine();
+    let bodies = [
+        "coroutine.yield()",
+        "pcall(coroutine.yield)",
+        "return pcall(pcall, coroutine.yield)",
+        "xpcall(coroutine.yield, print)",
+        "return setmetatable({}, { __index = function() coroutine.yield() end }).x",
+        "return setmetatable({}, { __add = function() coroutine.yield() end }) + 1",
+        "local t <close> = setmetatable({}, { __close = function() coroutine.yield() end })",
+        "table.sort({ 3, 2, 1 }, function() coroutine.yield() end)",
+        "pcall(table.sort, { 3, 2, 1 }, function(a, b) pcall(coroutine.yield) return a < b end)",
+        "string.gsub('abc', '.', function() coroutine.yield() end)",
+        "pcall(string.gsub, 'abc', '.', function() pcall(coroutine.yield) end)",
+        "for x in function() coroutine.yield() end do end",
+        "load(function() coroutine.yield() end)",
+        "tostring(setmetatable({}, { __tostring = function() coroutine.yield() return 'x' end }))",
+        "require('luv').walk(function() coroutine.yield() end) error(MUST)",
+    ];
+    machine.lua.globals().set("MUST", MUST_NOT_WAIT).unwrap();
+    for body in bodies {
+        let function = machine.lua.load(body).into_function().unwrap();
+        let outcome = machine.runtime.handle().call("the handler", &function, ());
+        let Err(failure) = outcome else {
+            panic!("{body}: not refused")
+        };
+        assert!(
+            failure.message.ends_with(MUST_NOT_WAIT),
+            "{body}: {}",
+            failure.message
+        );
+    }
+    // What follows is not affected, and a generator of its own is nobody's business.
+    let function = machine
+        .lua
+        .load("local sum = 0 for i in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do sum = sum + i end return sum")
+        .into_function()
+        .unwrap();
+    let values = machine
+        .runtime
+        .handle()
+        .call("the handler", &function, ())
+        .unwrap();
+    assert_eq!(values.front().and_then(mlua::Value::as_i64), Some(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_synchronous_entry_inside_a_handler_fails_alone() {
+    let mut machine = machine();
+    let handle = machine.runtime.handle().clone();
+    let emit = move |_: &mlua::Lua, handler: mlua::Function| {
+        let outcome = handle.call("the `on` handler", &handler, ());
+        Ok(outcome.map_err(|failure| failure.message).err())
+    };
+    let emit = machine.lua.create_function(emit).unwrap();
+    machine.lua.globals().set("emit", emit).unwrap();
+    machine.tool(
+        "emit",
+        r#"
+        sleep(1)
+        local message = emit(function() pcall(sleep, 1) end)
+        local nested = emit(function() assert(emit(function() sleep(1) end) == message) end)
+        sleep(1)
+        return message .. tostring(nested)
+        "#,
+    );
+    let agent = machine.agent(calling("emit", [json!({})]));
+    machine.ask(&agent).await;
+    let expected = format!("{MUST_NOT_WAIT}nil");
+    assert_eq!(results(&agent), [("ok".to_owned(), expected)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blocking_wait_is_refused_where_it_must_not_wait_and_parks_elsewhere() {
+    let mut machine = machine();
+    machine.config(
+        "config",
+        Script::new().step(Step::text("Hello.").repeated()),
+    );
+    machine.exec(
+        r#"
+        function ask()
+            local agent = assert(panto.agent { config = config, store = panto.null_store() })
+            local text
+            for event in agent:run("x"):events() do
+                if event.type == "assistant_text_complete" then text = event.text end
+            end
+            return text
+        end
+        "#,
+    );
+    let function = machine.eval::<mlua::Function>("return ask");
+    let failure = machine
+        .runtime
+        .handle()
+        .call("x", &function, ())
+        .unwrap_err();
+    assert!(failure.message.ends_with(MUST_NOT_WAIT), "{failure}");
+    // A coroutine that such an entry starts may wait.
+    let values = machine
+        .runtime
+        .handle()
+        .call("x", &machine.eval("return function() coroutine.wrap(function() note(ask()) end)() return 'went on' end"), ())
+        .unwrap();
+    assert_eq!(values.front().unwrap().to_string().unwrap(), "went on");
+    assert_eq!(machine.drive::<String>("return ask()").await, "Hello.");
+    assert_eq!(machine.log(), ["Hello."]);
+    // On the main coroutine, as in a callback of the loop, nothing can wait.
+    machine.exec(
+        "uv.new_timer():start(1, 0, function() local ok, message = pcall(ask) note(message) end)",
+    );
+    machine.drive::<()>("sleep(5)").await;
+    assert!(machine.log()[1].ends_with(MUST_NOT_WAIT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parked_coroutine_that_others_resume_waits_again_and_is_woken_once() {
+    let mut machine = machine();
+    machine.config(
+        "config",
+        Script::new().step(
+            Step::new().then(
+                pantograph_scripted::Text::new("slow")
+                    .chunks(2)
+                    .pace(Duration::from_millis(50)),
+            ),
+        ),
+    );
+    let text: String = machine
+        .drive(
+            r#"
+            local co = coroutine.running()
+            local timer = uv.new_timer()
+            local resumed = 0
+            timer:start(1, 1, function() resumed = resumed + 1 coroutine.resume(co) end)
+            local agent = assert(panto.agent { config = config, store = panto.null_store() })
+            local text
+            for event in agent:run("x"):events() do
+                if event.type == "assistant_text_complete" then text = event.text end
+            end
+            timer:close()
+            assert(resumed > 10)
+            -- What was woken before does not wake this.
+            local done
+            local last = uv.new_timer()
+            last:start(20, 0, function() last:close() done = true coroutine.resume(co) end)
+            coroutine.yield()
+            assert(done)
+            return text
+            "#,
+        )
+        .await;
+    assert_eq!(text, "slow");
+    assert_eq!(machine.failures(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driven_entry_gives_what_it_returns_or_raises_and_closes_when_dropped() {
+    let mut machine = machine();
+    assert_eq!(machine.drive::<i64>("sleep(5) return 1 + 1").await, 2);
+    let function = machine.eval::<mlua::Function>("return function(x) sleep(1) error(x) end");
+    let drive = machine
+        .runtime
+        .handle()
+        .drive("activation", function, "bad")
+        .unwrap();
+    let failure = machine.runtime.run_until(drive).await.unwrap_err();
+    assert_eq!(failure.to_string(), "activation failed: test:1: bad");
+    assert!(failure.traceback.contains("test:1"), "{failure:?}");
+
+    let function = machine.eval::<mlua::Function>(
+        "return function() local x <close> = setmetatable({}, { __close = function() note('closed') end }) sleep(1e6) end",
+    );
+    let drive = machine
+        .runtime
+        .handle()
+        .drive("activation", function, ())
+        .unwrap();
+    machine
+        .runtime
+        .run_until(tokio::time::timeout(Duration::from_millis(5), drive))
+        .await
+        .unwrap_err();
+    assert_eq!(machine.log(), [""; 0]);
+    machine.runtime.run_until(tokio::task::yield_now()).await;
+    machine.runtime.run_until(tokio::task::yield_now()).await;
+    assert_eq!(machine.log(), ["closed"]);
+    assert_eq!(machine.runtime.live_handlers(), 0);
+}
+
+#[tokio::test]
+async fn a_step_that_takes_too_long_fails_and_says_where() {
+    let mut machine = machine_with(|options| options.step_limit(Duration::from_millis(30)));
+    machine.tool("spin", "while true do end");
+    machine.tool(
+        "hide",
+        "while true do pcall(function() while true do end end) end",
+    );
+    machine.tool(
+        "inner",
+        "local co = coroutine.wrap(function() while true do end end) co() while true do co() end",
+    );
+    machine.tool(
+        "callback",
+        r#"
+        local co = coroutine.running()
+        local timer = uv.new_timer()
+        timer:start(1, 0, function() timer:close() coroutine.resume(co) end)
+        coroutine.yield()
+        while true do end"#,
+    );
+    machine.tool("fine", "sleep(60) for i = 1, 1000 do end return 'fine'");
+    for (tool, line) in [("spin", 1), ("hide", 1), ("inner", 1), ("callback", 6)] {
+        let agent = machine.agent(calling(tool, [json!({})]));
+        machine.ask(&agent).await;
+        let (status, text) = results(&agent).remove(0);
+        assert_eq!(status, "error", "{tool}");
+        let expected = format!("test:{line}: ran too long");
+        assert!(text.contains(&expected), "{tool}: {text}");
+    }
+    let agent = machine.agent(calling("fine", [json!({})]));
+    machine.ask(&agent).await;
+    assert_eq!(results(&agent)[0].1, "fine");
+    // A callback of the loop, too.
+    machine.exec("uv.new_timer():start(1, 0, function() while true do end end)");
+    machine.drive::<()>("sleep(3)").await;
+    let failures = machine.failures();
+    assert!(
+        failures
+            .iter()
+            .any(|text| text.contains("a callback of timer_start failed: test:1: ran too long")),
+        "{failures:#?}"
+    );
+}

@@ -1,0 +1,6 @@
+//! What Rust and Lua see of the thread that owns a Lua state.
+
+mod cancelling;
+mod entries;
+mod support;
+mod tools;
