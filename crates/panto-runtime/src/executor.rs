@@ -19,9 +19,11 @@ use tokio::runtime::Handle;
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::handlers::{Batch, Live, Start};
+use crate::hooks::{Hooks, LuaHooks};
 use crate::inbox::{Call, Inbox, Unit};
 use crate::lanes::{LaneId, Lanes, Turns};
 use crate::options::Reports;
+use crate::protocol::{Protocols, Streams};
 use crate::raw::{Main, Running, Word};
 use crate::tools::{RegisterError, Tools};
 use crate::waiter::Resume;
@@ -41,6 +43,10 @@ pub(crate) struct Executor {
     pub(crate) entry: Entry,
     pub(crate) reports: Reports,
     pub(crate) tools: Tools,
+    pub(crate) protocols: Protocols,
+    pub(crate) streams: Streams,
+    pub(crate) hooks: RefCell<Hooks>,
+    pub(crate) turn_hooks: Arc<LuaHooks>,
     /// The `__index` of handlers' contexts.
     pub(crate) context_index: Function,
     module: OnceCell<Module>,
@@ -92,6 +98,10 @@ impl Executor {
         Self {
             lua: lua.weak(),
             waits: Waits::new(&parts.inbox),
+            protocols: Protocols::new(&parts.inbox),
+            streams: Streams::default(),
+            hooks: RefCell::default(),
+            turn_hooks: Arc::new(LuaHooks::new(&parts.inbox)),
             inbox: parts.inbox,
             agents: parts.agents,
             entry: parts.entry,
@@ -153,6 +163,7 @@ impl Executor {
         for unit in self.inbox.take() {
             match unit {
                 Unit::Batch(batch, handlers) => self.accept(batch, handlers),
+                Unit::Urgent(call) => self.guarded("a call into Lua", || call(self, lua)),
                 Unit::Call(call) => self.calls.borrow_mut().push_back(call),
                 Unit::Woken(key) => {
                     let woken = {
@@ -260,7 +271,7 @@ impl Executor {
             match unit {
                 Unit::Batch(batch, handlers) => self.accept(batch, handlers),
                 // Whoever waits for a call hears that the state is gone.
-                Unit::Call(_) | Unit::Woken(_) => {}
+                Unit::Call(_) | Unit::Urgent(_) | Unit::Woken(_) => {}
             }
         }
         self.force_all(lua);

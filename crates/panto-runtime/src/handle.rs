@@ -1,14 +1,18 @@
 //! The way into Lua for a host's code on the owner thread, functions that Lua calls included.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mlua::{AnyUserData, Function, IntoLuaMulti, MultiValue};
-use pantograph::{Agent, ToolDeclaration};
+use panto_lua::{Arg, Fault};
+use pantograph::{Agent, Protocol, ToolDeclaration};
 
 use crate::driven::Drive;
 use crate::entry::Later;
 use crate::executor::Executor;
 use crate::failure::Failure;
+use crate::hooks::Hooks;
+use crate::protocol::EffortLevel;
 use crate::surroundings::LaneAgent;
 use crate::tools::RegisterError;
 
@@ -94,6 +98,50 @@ impl LuaHandle {
     pub fn unregister_tool(&self, owner: &str, name: &str) -> bool {
         self.executor()
             .is_some_and(|executor| executor.unregister_tool(owner, name))
+    }
+
+    /// Registers a protocol, as `{ name, open, effort_levels?, cancel_turn?, reset_context?,
+    /// release_context?, close? }`, or replaces one that `owner` registered: streams that are open
+    /// go on as they began. Gives its name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the table; another owner has the name; the Lua state is gone.
+    pub fn register_protocol(&self, owner: &str, protocol: Arg) -> Result<String, Fault> {
+        match self.executor() {
+            Some(executor) => executor.protocols.register(owner, protocol),
+            None => Err(Fault::of(&RegisterError::Gone)),
+        }
+    }
+
+    /// Takes a protocol away that `owner` registered; gives whether there was one. Streams that
+    /// are open go on.
+    pub fn unregister_protocol(&self, owner: &str, name: &str) -> bool {
+        self.executor()
+            .is_some_and(|executor| executor.protocols.unregister(owner, name))
+    }
+
+    /// A registered protocol, for an agent's configuration. It asks whatever is registered under
+    /// its name when a stream begins.
+    pub fn protocol(&self, name: &str) -> Option<Arc<dyn Protocol>> {
+        self.executor()?.protocols.source(name)
+    }
+
+    /// The effort levels that a protocol was registered with.
+    pub fn effort_levels(&self, protocol: &str) -> Vec<EffortLevel> {
+        let executor = self.executor();
+        executor
+            .map(|executor| executor.protocols.effort_levels(protocol))
+            .unwrap_or_default()
+    }
+
+    /// Sets what may rewrite what enters a conversation.
+    pub fn set_hooks(&self, hooks: Hooks) {
+        if let Some(executor) = self.executor() {
+            executor.turn_hooks.set(&hooks);
+            let previous = executor.hooks.replace(hooks);
+            drop(previous);
+        }
     }
 
     /// Sets the agent of code that no tool call runs.

@@ -18,6 +18,8 @@ pub(crate) enum Unit {
     Batch(ToolBatch, Handlers),
     /// A call that runs to its end at once: of a protocol, a store or a hook.
     Call(Call),
+    /// The same, before all that waits: it ends something.
+    Urgent(Call),
     /// A wait may be over.
     Woken(u64),
 }
@@ -92,6 +94,14 @@ impl Inbox {
         call: impl FnOnce(&Rc<Executor>, &Lua) + Send + 'static,
     ) -> Result<(), Gone> {
         self.push(Unit::Call(Box::new(call))).map_err(|_| Gone)
+    }
+
+    /// Has `call` run on the owner thread, before all other work there.
+    pub(crate) fn post_urgent(
+        &self,
+        call: impl FnOnce(&Rc<Executor>, &Lua) + Send + 'static,
+    ) -> Result<(), Gone> {
+        self.push(Unit::Urgent(Box::new(call))).map_err(|_| Gone)
     }
 
     /// Takes everything.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mlua::Lua;
 use panto_lua::{Embedding, Module};
 use panto_luv::{Driver, Uv};
-use pantograph::ToolSource;
+use pantograph::{ToolSource, TurnHooks};
 use tokio::runtime::Handle;
 
 use crate::entry::{Entry, Later};
@@ -120,6 +120,7 @@ impl LuaRuntime {
             .waiter(Rc::new(Parking(Rc::clone(&later))))
             .surroundings(Rc::new(Around(Rc::clone(&later))))
             .tools(executor.tools.source())
+            .hooks(Arc::clone(&executor.turn_hooks) as Arc<dyn TurnHooks>)
             .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
             .agent_options(agent_options)
             .cwd(cwd);
@@ -197,6 +198,12 @@ impl LuaRuntime {
         self.executor.tools.source()
     }
 
+    /// The hooks of [`LuaHandle::set_hooks`], for agents of any kind. Those that Lua makes have
+    /// them.
+    pub fn hooks(&self) -> Arc<dyn TurnHooks> {
+        Arc::clone(&self.executor.turn_hooks) as Arc<dyn TurnHooks>
+    }
+
     /// How many handlers run or are parked.
     pub fn live_handlers(&self) -> usize {
         self.executor.live.len()
@@ -232,6 +239,7 @@ impl LuaRuntime {
         .await;
         executor.force_all(&self.lua);
         self.run_until(turns.settled()).await;
+        executor.close_protocols(&self.lua);
         executor.close_inbox(&self.lua);
     }
 }

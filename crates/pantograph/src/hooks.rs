@@ -41,16 +41,12 @@ pub trait TurnHooks: Send + Sync {
         None
     }
 
-    /// Before a call is dispatched: the input for the tool, or `None` to leave it.
+    /// Before a call is dispatched: what becomes of its input.
     ///
     /// The conversation keeps the model's own input.
-    async fn tool_input(
-        &self,
-        context: &HookContext,
-        call: HookedCall<'_>,
-    ) -> Option<serde_json::Map<String, serde_json::Value>> {
+    async fn tool_input(&self, context: &HookContext, call: HookedCall<'_>) -> CheckedInput {
         let _ = (context, call);
-        None
+        CheckedInput::AsIs
     }
 
     /// Before a result is appended: its text, or `None` to leave it. Attachments stay.
@@ -71,6 +67,18 @@ pub struct HookContext {
     pub session: SessionId,
     /// The turn.
     pub turn: TurnId,
+}
+
+/// What [`TurnHooks::tool_input`] makes of a call's input.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CheckedInput {
+    /// The tool gets it as it is.
+    AsIs,
+    /// The tool gets this instead.
+    Changed(serde_json::Map<String, serde_json::Value>),
+    /// The call is not run. The model gets this text as an error result.
+    Refused(String),
 }
 
 /// A tool call that is about to be dispatched.

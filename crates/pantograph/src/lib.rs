@@ -70,7 +70,7 @@ pub use error::{ErrorClass, ProviderError, TurnError, with_causes};
 pub use estimate::{context_tokens, message_tokens, tools_tokens};
 pub use event::{Event, Outcome};
 pub use governor::{Governor, Permit};
-pub use hooks::{HookContext, HookedCall, HookedResult, NoHooks, TurnHooks};
+pub use hooks::{CheckedInput, HookContext, HookedCall, HookedResult, NoHooks, TurnHooks};
 pub use ids::{AgentId, BatchId, InvalidSessionId, MessageId, SessionId, TurnId};
 pub use message::{
     Block, CallId, Message, Metadata, Origin, Role, StopReason, ToolCall, ToolContent, ToolResult,

@@ -82,6 +82,12 @@ pub trait ProtocolStream: Send {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>>;
 
+    /// Whether what is missing is not the provider's but something in this process that the stream
+    /// waits for, such as a busy thread. That time does not count as the provider's silence.
+    fn is_held_up(&self) -> bool {
+        false
+    }
+
     /// The stream is given up before its end: the turn was cancelled, or a limit struck. Called
     /// at most once, just before the stream is dropped; must not block.
     fn cancel_turn(&mut self) {}

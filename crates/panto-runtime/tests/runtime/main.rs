@@ -2,5 +2,6 @@
 
 mod cancelling;
 mod entries;
+mod protocols;
 mod support;
 mod tools;

@@ -301,7 +301,7 @@ impl<'a> Watch<'a> {
             }
             self.ready = 0;
             if let (Some(timer), Some(limit)) = (&mut self.idle, self.limits.idle) {
-                if !self.armed {
+                if !self.armed || (timer.deadline() <= Instant::now() && stream.is_held_up()) {
                     timer.as_mut().reset(after(limit));
                     self.armed = true;
                 }

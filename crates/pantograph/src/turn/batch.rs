@@ -9,7 +9,7 @@ use crate::batch::{PendingCall, ReplyUpdate, ToolBatch, ToolOutput, replies};
 use crate::cap::cap_content;
 use crate::error::TurnError;
 use crate::event::Event;
-use crate::hooks::{HookedCall, HookedResult};
+use crate::hooks::{CheckedInput, HookedCall, HookedResult};
 use crate::ids::BatchId;
 use crate::message::{
     Block, CallId, Role, ToolCall, ToolContent, ToolResult, ToolStatus, join_text,
@@ -188,11 +188,13 @@ impl Drive {
             tool_name: &call.name,
             input: input.as_str(),
         };
-        match self.hooked(hooks.tool_input(&context, hooked)).await {
-            Hooked::Changed(changed) => {
+        let checked = async { Some(hooks.tool_input(&context, hooked).await) };
+        match self.hooked(checked).await {
+            Hooked::Changed(CheckedInput::Changed(changed)) => {
                 Ok(RawJson::from_value(&serde_json::Value::Object(changed)))
             }
-            Hooked::Unchanged => Ok(input),
+            Hooked::Changed(CheckedInput::Refused(text)) => Err(text),
+            Hooked::Changed(CheckedInput::AsIs) | Hooked::Unchanged => Ok(input),
             Hooked::Panicked => Err(NOT_CHECKED.to_owned()),
         }
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pantograph::{
-    AgentOptions, HookContext, HookedCall, StopReason, ToolBatch, ToolDeclaration, ToolReply,
-    ToolSource, TurnHooks,
+    AgentOptions, CheckedInput, HookContext, HookedCall, StopReason, ToolBatch, ToolDeclaration,
+    ToolReply, ToolSource, TurnHooks,
 };
 use pantograph_scripted::{Call, Fault, Script, Step};
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::support::{builder, declare, finish, finish_and, scripted, shown};
@@ -77,7 +77,7 @@ struct Asking(Arc<Notify>);
 
 #[async_trait]
 impl TurnHooks for Asking {
-    async fn tool_input(&self, _: &HookContext, _: HookedCall<'_>) -> Option<Map<String, Value>> {
+    async fn tool_input(&self, _: &HookContext, _: HookedCall<'_>) -> CheckedInput {
         self.0.notify_one();
         std::future::pending().await
     }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pantograph::{
-    HookContext, HookedCall, HookedResult, StopReason, ToolContext, ToolDeclaration, ToolOutput,
-    ToolRegistry, TurnHooks,
+    CheckedInput, HookContext, HookedCall, HookedResult, StopReason, ToolContext, ToolDeclaration,
+    ToolOutput, ToolRegistry, TurnHooks,
 };
 use pantograph_scripted::{Script, Step};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::support::{builder, run, scripted, shown};
 
@@ -31,13 +31,12 @@ impl TurnHooks for Rewriting {
         Some(text.replace("secret", "[removed]"))
     }
 
-    async fn tool_input(
-        &self,
-        _: &HookContext,
-        call: HookedCall<'_>,
-    ) -> Option<Map<String, Value>> {
+    async fn tool_input(&self, _: &HookContext, call: HookedCall<'_>) -> CheckedInput {
+        if call.input.contains("refuse") {
+            return CheckedInput::Refused("not allowed here".to_owned());
+        }
         assert_eq!(call.input, r#"{"a":1}"#);
-        json!({"a": 2}).as_object().cloned()
+        CheckedInput::Changed(Map::from_iter([("a".to_owned(), json!(2))]))
     }
 
     async fn tool_result(&self, _: &HookContext, result: HookedResult<'_>) -> Option<String> {
@@ -61,6 +60,27 @@ async fn rewritten_text_input_and_results_are_what_counts() {
     insta::assert_snapshot!(shown(&agent), @r#"
     user: a [removed]
     assistant [tool_calls]: (calls) echo {"a":1}
+    tool: (Ok) <got {"a":2}>
+    assistant [end]: done
+    "#);
+}
+
+#[tokio::test]
+async fn a_refused_call_is_not_run_and_the_model_hears_why() {
+    let step = Step::new()
+        .then(pantograph_scripted::Call::new("echo", json!({"refuse": 1})))
+        .then(pantograph_scripted::Call::new("echo", json!({"a": 1})));
+    let protocol = scripted(Script::new().step(step).step("done"));
+    let agent = builder(&protocol)
+        .tool_source(echo())
+        .hooks(Arc::new(Rewriting))
+        .ephemeral();
+    run(&agent, "go").await;
+    insta::assert_snapshot!(shown(&agent), @r#"
+    user: go
+    assistant [tool_calls]: (calls) echo {"refuse":1}
+    assistant [tool_calls]: (calls) echo {"a":1}
+    tool: (Error) <not allowed here>
     tool: (Ok) <got {"a":2}>
     assistant [end]: done
     "#);

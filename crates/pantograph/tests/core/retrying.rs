@@ -1,11 +1,18 @@
 //! What becomes of failed attempts.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pantograph::{ErrorClass, Event, Model, Outcome, StopReason, StreamLimits, TurnError};
+use async_trait::async_trait;
+use pantograph::protocol::{ProtocolEvent, ProtocolStream, Request};
+use pantograph::{
+    Agent, ErrorClass, Event, Model, Outcome, Protocol, ProviderError, StopReason, StreamLimits,
+    TurnError, with_causes,
+};
 use pantograph_scripted::{Fault, Script, Step};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use crate::support::{builder, finish, model, names, run, scripted, shown};
 
@@ -156,7 +163,7 @@ async fn each_limit_says_which_one_it_is() {
     for (step, after) in cases {
         let protocol = scripted(Script::new().step(step));
         let shared: Arc<dyn pantograph::protocol::Protocol> = protocol.clone();
-        let agent = pantograph::Agent::builder(shared, limited(limits)).ephemeral();
+        let agent = Agent::builder(shared, limited(limits)).ephemeral();
         let start = Instant::now();
         let (_, outcome) = run(&agent, "go").await;
         assert_eq!(start.elapsed().as_secs(), after);
@@ -172,4 +179,53 @@ async fn each_limit_says_which_one_it_is() {
     no event within 300 s (the idle limit of this provider)
     no complete answer within 1000 s (the request limit of this provider)
     ");
+}
+
+/// Says nothing for ten minutes: its own program is busy for the first five.
+struct HeldUp(Option<Pin<Box<Sleep>>>);
+
+#[async_trait]
+impl Protocol for HeldUp {
+    fn name(&self) -> &str {
+        "held-up"
+    }
+
+    async fn open(&self, _: Request) -> Result<Box<dyn ProtocolStream>, ProviderError> {
+        Ok(Box::new(HeldUp(None)))
+    }
+}
+
+impl ProtocolStream for HeldUp {
+    fn poll_event(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<ProtocolEvent, ProviderError>>> {
+        let sleep = self
+            .0
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(Duration::from_secs(300))));
+        if sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        sleep.as_mut().poll(cx).map(|()| None)
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.0.as_ref().is_some_and(|sleep| !sleep.is_elapsed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_in_which_a_stream_waits_for_its_own_program_is_not_the_providers() {
+    let mut model = model();
+    model.limits.idle = Some(Duration::from_secs(40));
+    model.retry.max_retries = 0;
+    let agent = Agent::builder(Arc::new(HeldUp(None)), model).ephemeral();
+    let start = Instant::now();
+    let outcome = agent.ask("go").await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 300);
+    let error = with_causes(outcome.error.as_ref().unwrap());
+    assert!(
+        error.contains("ended before the answer was complete"),
+        "{error}"
+    );
 }
