@@ -161,11 +161,7 @@ impl Executor {
                 };
                 let key = self.live.fresh();
                 let ending = Ending::Driven(driven);
-                let ran = self.run(lua, key, lane, function, arguments, ending);
-                if let Err((ending, error)) = ran {
-                    let failure = Failure::of(ending.what(), &error);
-                    self.end(ending, Err(failure));
-                }
+                self.run(lua, key, lane, function, arguments, ending);
             }
         }
     }
@@ -202,13 +198,9 @@ impl Executor {
         let key = self.live.fresh();
         let arguments = tool_context::new(self, lua, key, &id, &tool_name)
             .map(|context| MultiValue::from_iter([input, Value::Table(context)]));
-        let ran = match arguments {
+        match arguments {
             Ok(arguments) => self.run(lua, key, lane, handler, arguments, Ending::Tool(ending)),
-            Err(error) => Err((Ending::Tool(ending), error)),
-        };
-        if let Err((ending, error)) = ran {
-            let failure = Failure::of(format!("the tool `{tool_name}`"), &error);
-            self.end(ending, Err(failure));
+            Err(error) => self.fail(Ending::Tool(ending), &error),
         }
     }
 
@@ -221,10 +213,10 @@ impl Executor {
         handler: Function,
         arguments: MultiValue,
         ending: Ending,
-    ) -> Result<(), (Ending, mlua::Error)> {
+    ) {
         let thread = match lua.create_thread(self.entry.enter.clone()) {
             Ok(thread) => thread,
-            Err(error) => return Err((ending, error)),
+            Err(error) => return self.fail(ending, &error),
         };
         lane.word().give_to(&thread);
         let running = Running {
@@ -240,14 +232,18 @@ impl Executor {
             let _entered = self.enter(lua, lane, Some(&thread));
             thread.resume::<MultiValue>(all)
         };
-        match resumed {
-            Ok(_) => Ok(()),
-            // The wrapper itself failed: for lack of memory or of stack.
-            Err(error) => match self.live.take(key) {
-                Some(running) => Err((running.ending, error)),
-                None => Ok(()),
-            },
+        // The wrapper itself may fail, for lack of memory or of stack.
+        if let Err(error) = resumed
+            && let Some(running) = self.live.take(key)
+        {
+            self.fail(running.ending, &error);
         }
+    }
+
+    /// A handler did not come to its end for an error of Lua's.
+    fn fail(&self, ending: Ending, error: &mlua::Error) {
+        let failure = Failure::of(ending.what(), error);
+        self.end(ending, Err(failure));
     }
 
     /// A handler has returned or raised.

@@ -29,8 +29,10 @@ pub struct Options {
 pub(crate) struct Reports {
     pub(crate) error: Box<dyn Fn(&Failure)>,
     pub(crate) progress: Box<dyn Fn(&Progress)>,
-    pub(crate) submit: Box<dyn Fn(&Agent, Submission)>,
+    pub(crate) submit: Box<Submit>,
 }
+
+type Submit = dyn Fn(&Agent, Submission);
 
 impl Options {
     /// Agents and jobs that Lua starts run on `agents`, which has its time enabled.

@@ -1,5 +1,7 @@
 //! What Rust and Lua see of the thread that owns a Lua state.
 
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
 mod cancelling;
 mod entries;
 mod protocols;
