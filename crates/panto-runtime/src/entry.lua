@@ -18,6 +18,10 @@ local function text_of(e)
 end
 
 local function on_error(e)
+  -- There is hardly any stack left, and walking all of it takes long.
+  if type(e) == "string" and find(e, "stack overflow", 1, true) then
+    return { message = e, traceback = "" }
+  end
   return { message = text_of(e), traceback = traceback() }
 end
 

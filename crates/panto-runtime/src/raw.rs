@@ -59,12 +59,14 @@ impl Main {
         coroutines.set("resume", resume)?;
         let mut main = null_mut();
         // SAFETY: a state always has its main coroutine in the registry, and what is pushed is
-        // popped.
+        // popped. Lua leaves the main coroutine's word as the allocator gave it.
         unsafe {
             lua.exec_raw::<()>((), |state| {
                 ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, ffi::LUA_RIDX_MAINTHREAD);
                 main = ffi::lua_tothread(state, -1);
                 ffi::lua_pop(state, 1);
+                *word_at(main) = 0;
+                *word_at(state) = 0;
             })?;
         }
         Ok((Self(main), synchronous))

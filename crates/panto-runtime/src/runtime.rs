@@ -162,6 +162,7 @@ impl LuaRuntime {
     pub async fn run_until<F: Future>(&mut self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
+            self.driver.update_time();
             let more = self.executor.visit();
             self.driver.pass();
             let ready = async {

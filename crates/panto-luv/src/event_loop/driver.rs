@@ -67,6 +67,12 @@ impl Driver {
         }
     }
 
+    /// Reads the clock, as a [`pass`](Self::pass) does. Timers that Lua starts count from the last reading: a host
+    /// that runs Lua code between its waits and a pass calls this first.
+    pub fn update_time(&self) {
+        self.0.clock().update();
+    }
+
     /// One iteration of the loop, without waiting: timers, pending, idle, prepare, check, closing.
     ///
     /// Callbacks run on the calling thread, which must be the one that owns the Lua state.

@@ -4,6 +4,10 @@
 
 mod cancelling;
 mod entries;
+mod fairness;
+mod jobs;
+mod lanes;
 mod protocols;
 mod support;
+mod teardown;
 mod tools;

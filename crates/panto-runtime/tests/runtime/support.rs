@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{FromLuaMulti, Function, Lua, Table};
 use panto_runtime::{Failure, LuaRuntime, Options, Progress};
@@ -30,6 +31,8 @@ pub(crate) fn machine_with(change: impl FnOnce(Options) -> Options) -> Machine {
     let progress: Rc<RefCell<Vec<Progress>>> = Rc::default();
     let (failed, told) = (Rc::clone(&failures), Rc::clone(&progress));
     let options = Options::new(Handle::current())
+        // A loaded machine is no reason to stop a step.
+        .step_limit(Duration::from_secs(60))
         .on_error(move |failure| failed.borrow_mut().push(failure.clone()))
         .on_progress(move |progress| told.borrow_mut().push(progress.clone()));
     let lua = Lua::new();
@@ -55,6 +58,42 @@ function sleep(ms)
     assert(coroutine.resume(co))
   end)
   coroutine.yield()
+end
+-- Runs a job of an agent to its end, parked meanwhile. Gives its result and its events.
+function run_job(agent, options, started)
+  local co = coroutine.running()
+  local fds = assert(uv.pipe({ nonblock = true }, { nonblock = true }))
+  local poll = uv.new_poll(fds.read)
+  options.wake_fd = fds.write
+  local job, message = agent:run_async(options)
+  if not job then return nil, message end
+  if started then started(job) end
+  local events, result = {}, nil
+  poll:start("r", function()
+    uv.fs_read(fds.read, 4096, -1)
+    for event in job.next_event, job do events[#events + 1] = event end
+    if not result and job:result() then
+      result = job:result()
+      for event in job.next_event, job do events[#events + 1] = event end
+      poll:stop()
+      poll:close()
+      uv.fs_close(fds.read)
+      uv.fs_close(fds.write)
+      job:close()
+      assert(coroutine.resume(co))
+    end
+  end)
+  coroutine.yield()
+  return result, events
+end
+function new_agent(config, tools)
+  local agent = assert(panto.agent { config = config, store = panto.null_store() })
+  local declarations = {}
+  for i, name in ipairs(tools or {}) do
+    declarations[i] = { name = name, description = "x", schema = { type = "object" } }
+  end
+  agent:set_tools(declarations)
+  return agent
 end
 -- What ran, in order.
 log = {}

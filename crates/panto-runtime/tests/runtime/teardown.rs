@@ -1,0 +1,165 @@
+//! The end of a session: everything settles, and what is left over is inert.
+
+use std::time::Duration;
+
+use pantograph::{StopReason, with_causes};
+use pantograph_scripted::{Call, Fault, Script, Step};
+use serde_json::json;
+
+use crate::support::{calling, machine, results};
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_settles_jobs_handlers_and_queued_calls() {
+    let mut machine = machine();
+    machine.tool("park", "local x <close> = setmetatable({}, { __close = function() closed = (closed or 0) + 1 end }) sleep(1e6)");
+    machine.config(
+        "stalled",
+        Script::new().step(Step::text("x").then(Fault::Stall).repeated()),
+    );
+    let calls = (0..10).fold(Step::new(), |step, n| {
+        step.then(Call::new("park", json!({ "n": n })))
+    });
+    machine.config("parking", Script::new().step(calls.repeated()));
+    machine
+        .drive::<()>(
+            r#"
+            jobs = {}
+            for i = 1, 5 do
+                jobs[i] = assert(new_agent(stalled):run_async { prompt = "x" })
+                jobs[i + 5] = assert(new_agent(parking, { "park" }):run_async { prompt = "x" })
+            end
+            sleep(10)
+            "#,
+        )
+        .await;
+    let primary = machine.agent(calling("park", [json!({})]));
+    let mut turn = Box::pin(primary.ask("Go."));
+    machine
+        .runtime
+        .run_until(tokio::time::timeout(Duration::from_millis(5), &mut turn))
+        .await
+        .unwrap_err();
+    // What is posted while the owner is busy ending is refused.
+    let late = machine.agent(calling("park", [json!({})]));
+    let source = machine.runtime.tool_source();
+    let lua = machine.lua.clone();
+    let start = tokio::time::Instant::now();
+    let mut ending = Box::pin(machine.runtime.shutdown(Duration::from_millis(500)));
+    let (outcome, late, ()) = tokio::join!(turn, late.ask("Go."), &mut ending);
+    assert!(
+        start.elapsed() < Duration::from_millis(600),
+        "{:?}",
+        start.elapsed()
+    );
+    assert_eq!(outcome.unwrap().stop, StopReason::Cancelled);
+    assert_eq!(results(&primary)[0].0, "cancelled");
+    assert_eq!(late.unwrap().text.as_deref(), Some("Done."));
+    let settled: i64 = lua
+        .load("local n = 0 for _, job in ipairs(jobs) do if job:result() and job:result().status == 'cancelled' then n = n + 1 end end return n")
+        .eval()
+        .unwrap();
+    assert_eq!(settled, 10);
+    assert_eq!(lua.globals().get::<i64>("closed").unwrap(), 51);
+    drop(source);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_over_says_that_the_session_is_over() {
+    let machine = machine();
+    machine.tool("x", "return 'x'");
+    let handle = machine.runtime.handle().clone();
+    let register = machine
+        .runtime
+        .module()
+        .function(&machine.lua, "register_protocol", {
+            let handle = handle.clone();
+            move |lua, mut args| {
+                panto_lua::values(
+                    lua,
+                    handle.register_protocol("test", args.next("protocol"))?,
+                )
+            }
+        });
+    machine
+        .lua
+        .globals()
+        .set("register_protocol", register.unwrap())
+        .unwrap();
+    machine.exec("register_protocol { name = 'p', open = function() end, close = function() note('closed') end }");
+    let protocol = handle.protocol("p").unwrap();
+    let asking = machine.agent_of(protocol);
+    let calling = machine.agent(calling("x", [json!({})]));
+    let hooked = pantograph::Agent::builder(
+        std::sync::Arc::new(pantograph_scripted::ScriptedProtocol::new(
+            Script::new().step("Hi."),
+        )),
+        crate::support::model(),
+    )
+    .hooks(machine.runtime.hooks())
+    .ephemeral();
+    handle.set_hooks(panto_runtime::Hooks {
+        user_message: Some(machine.eval("return function() return 'changed' end")),
+        ..Default::default()
+    });
+    let lua = machine.lua.clone();
+    machine.runtime.shutdown(Duration::from_millis(100)).await;
+
+    let outcome = asking.ask("Go.").await.unwrap();
+    insta::assert_snapshot!(with_causes(outcome.error.as_ref().unwrap()), @"the provider failed: the session of this protocol is over");
+    calling.ask("Go.").await.unwrap();
+    insta::assert_debug_snapshot!(results(&calling), @r#"
+    [
+        (
+            "error",
+            "The call was not run: the session of `x` is over.",
+        ),
+    ]
+    "#);
+    hooked.ask("as it is").await.unwrap();
+    assert_eq!(hooked.conversation().messages()[0].text(), "as it is");
+    let function = lua.load("return 1").into_function().unwrap();
+    let failure = handle.call("x", &function, ()).unwrap_err();
+    assert_eq!(failure.message, "the Lua state is gone");
+    assert!(handle.drive("x", function, ()).is_err());
+    assert!(handle.current_agent().is_err());
+    assert!(handle.protocol("p").is_none());
+    let log: Vec<String> = lua.globals().get("log").unwrap();
+    assert_eq!(log, ["closed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_runtime_without_a_shutdown_leaves_nobody_waiting() {
+    let mut machine = machine();
+    machine.tool("park", "sleep(1e6)");
+    let handle = machine.runtime.handle().clone();
+    let register = machine.runtime.module().function(
+        &machine.lua,
+        "register_protocol",
+        move |lua, mut args| {
+            panto_lua::values(
+                lua,
+                handle.register_protocol("test", args.next("protocol"))?,
+            )
+        },
+    );
+    machine
+        .lua
+        .globals()
+        .set("register_protocol", register.unwrap())
+        .unwrap();
+    machine.exec("register_protocol { name = 'dead', open = function() return { next = function() end } end }");
+    let protocol = machine.runtime.handle().protocol("dead").unwrap();
+    let asking = machine.agent_of(protocol);
+    let parked = machine.agent(calling("park", [json!({})]));
+    let mut turns = Box::pin(async { tokio::join!(asking.ask("Go."), parked.ask("Go.")) });
+    machine
+        .runtime
+        .run_until(tokio::time::timeout(Duration::from_millis(5), &mut turns))
+        .await
+        .unwrap_err();
+    drop(machine);
+    let (asked, called) = turns.await;
+    insta::assert_snapshot!(with_causes(asked.unwrap().error.as_ref().unwrap()), @"the provider failed: the session of this protocol is over");
+    assert_eq!(called.unwrap().text.as_deref(), Some("Done."));
+    assert_eq!(results(&parked)[0].0, "cancelled");
+}
