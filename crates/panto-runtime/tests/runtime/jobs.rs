@@ -213,22 +213,24 @@ async fn a_stream_cannot_be_read_by_a_tool_call_of_its_own_turn() {
     machine.config("config", calling("read_self", [json!({})]));
     machine.tool(
         "read_self",
-        "local event, message = stream:next() return tostring(event) .. ' ' .. tostring(message)",
+        "sleep(5) local event, message = stream:next() return tostring(event) .. ' ' .. message",
     );
     let output: String = machine
         .drive(
             r#"
-            local agent = new_agent(config, { "read_self" })
-            stream = assert(agent:run("Go."))
+            stream = assert(new_agent(config, { "read_self" }):run("Go."))
             local output
-            for event in stream:events() do
+            repeat
+                local event = stream:next()
+                -- Now the call runs, and nobody else reads.
+                if event.type == "tool_dispatch_start" then sleep(20) end
                 if event.type == "tool_result" then output = event.output end
-            end
+            until event.type == "settled"
             return output
             "#,
         )
         .await;
-    insta::assert_snapshot!(output, @"nil the stream is being read already; one reader at a time");
+    insta::assert_snapshot!(output, @"nil the stream's turn waits for the tool call that reads it; read it elsewhere");
 }
 
 #[tokio::test(start_paused = true)]

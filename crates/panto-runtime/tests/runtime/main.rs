@@ -5,6 +5,7 @@
 mod cancelling;
 mod entries;
 mod fairness;
+mod interleaving;
 mod jobs;
 mod lanes;
 mod protocols;
