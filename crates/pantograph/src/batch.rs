@@ -60,6 +60,52 @@ pub struct ToolBatch {
     pub calls: Vec<PendingCall>,
 }
 
+/// Runs calls on a source without a turn, side by side, and gives what they answer, in order.
+///
+/// Output that they show meanwhile is dropped. There is no time limit: calls that ignore `cancel`
+/// end when the future is dropped.
+pub async fn invoke_tools(
+    source: &dyn ToolSource,
+    agent: &Agent,
+    calls: Vec<(Arc<str>, RawJson)>,
+    cancel: Cancel,
+) -> Vec<ToolOutput> {
+    let fresh_id = || agent.shared.clock.fresh_id();
+    let (replies, updates) = replies(calls.len());
+    let mut missing = calls.len();
+    let mut outputs: Vec<_> = calls.iter().map(|_| None).collect();
+    let pending = calls.into_iter().zip(replies);
+    source.invoke_batch(ToolBatch {
+        id: BatchId::new(fresh_id()),
+        turn: TurnId::new(fresh_id()),
+        session: agent.session_id(),
+        agent: agent.clone(),
+        cancel,
+        calls: pending
+            .enumerate()
+            .map(|(position, ((tool_name, input), reply))| PendingCall {
+                id: format!("call_{position}").into(),
+                tool_name,
+                input,
+                reply,
+            })
+            .collect(),
+    });
+    while missing > 0 {
+        let (index, output) = match updates.next().await {
+            ReplyUpdate::Output { .. } => continue,
+            ReplyUpdate::Answered { index, output } => (index, output),
+            ReplyUpdate::Dropped { index } => (index, ToolOutput::error(NO_ANSWER)),
+        };
+        missing -= 1;
+        outputs[index] = Some(output);
+    }
+    outputs.into_iter().flatten().collect()
+}
+
+/// What stands for the answer of a call that has none.
+pub(crate) const NO_ANSWER: &str = "The tool ended without a result.";
+
 /// One call that is to be run.
 #[derive(Debug)]
 pub struct PendingCall {

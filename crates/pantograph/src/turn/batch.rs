@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::drive::{Drive, Hooked, panic_text};
-use crate::batch::{PendingCall, ReplyUpdate, ToolBatch, ToolOutput, replies};
+use crate::batch::{NO_ANSWER, PendingCall, ReplyUpdate, ToolBatch, ToolOutput, replies};
 use crate::cap::cap_content;
 use crate::error::TurnError;
 use crate::event::Event;
@@ -21,7 +21,6 @@ use crate::tool_input;
 const CANCELLED: &str = "The call was cancelled before it gave a result; it may have had effects.";
 const NOT_RUN: &str = "The call was not run: the turn was cancelled first.";
 const NOT_CHECKED: &str = "The call was not run: what checks it first failed inside.";
-const NO_ANSWER: &str = "The tool ended without a result.";
 
 impl Drive {
     /// Runs the calls concurrently and appends their results in call order.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pantograph::{
-    AgentOptions, Event, Prompt, StopReason, ToolContext, ToolDeclaration, ToolOutput, ToolRegistry,
+    AgentOptions, Cancel, Event, Prompt, RawJson, StopReason, ToolContext, ToolDeclaration,
+    ToolOutput, ToolRegistry, ToolStatus, invoke_tools,
 };
 use pantograph_scripted::{Call, Fault, Script, Step};
 use serde_json::json;
@@ -312,4 +313,19 @@ async fn nothing_is_dispatched_from_an_attempt_that_failed_after_its_calls() {
     user: go
     assistant [end]: done
     ");
+}
+
+#[tokio::test]
+async fn a_source_can_be_asked_without_a_turn() {
+    let tools = ToolRegistry::new()
+        .tool(declare_without_keys("slow"), |_| async {
+            tokio::task::yield_now().await;
+            ToolOutput::text("slow")
+        })
+        .unwrap();
+    let agent = builder(&scripted(Script::new())).ephemeral();
+    let calls = ["slow", "missing"].map(|name| (name.into(), RawJson::parse("{}").unwrap()));
+    let outputs = invoke_tools(&tools, &agent, calls.into(), Cancel::new()).await;
+    assert_eq!(outputs[0], ToolOutput::text("slow"));
+    assert_eq!(outputs[1].status, ToolStatus::Error);
 }

@@ -1,0 +1,214 @@
+//! What a Lua tool call costs through the executor, against the same call made in the thread, and
+//! what a parked handler weighs.
+
+#![allow(clippy::print_stdout, reason = "a bench tells its figures")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use mlua::{Function, Lua, LuaString};
+use panto_lua::Embedding;
+use panto_runtime::{LuaRuntime, Options};
+use pantograph::{
+    Agent, Cancel, Model, ModelRef, RawJson, ToolDeclaration, ToolSource, invoke_tools,
+};
+use pantograph_scripted::{Script, ScriptedProtocol};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// Waits for the loop once.
+const PARK: &str = r#"
+local uv = require("luv")
+return function(input, context)
+    local co = coroutine.running()
+    local async
+    async = uv.new_async(function() async:close() coroutine.resume(co) end)
+    async:send()
+    coroutine.yield()
+    return input.text
+end
+"#;
+
+const TOOL: &str = r#"
+return function(input, context)
+    return input.text
+end
+"#;
+
+/// The input that every call has.
+const INPUT: &str = r#"{"text":"The quick brown fox.","count":3,"flags":[true,false]}"#;
+
+/// A Lua state on a thread of its own, and the threads of the agents that call its tools.
+struct Machine {
+    agents: Runtime,
+    source: Arc<dyn ToolSource>,
+    agent: Agent,
+    stop: Option<oneshot::Sender<()>>,
+    owner: Option<JoinHandle<()>>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let agents = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let (stop, stopped) = oneshot::channel();
+        let (ready, made) = std::sync::mpsc::channel();
+        let handle = agents.handle().clone();
+        let owner = std::thread::spawn(move || {
+            let owner = Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            owner.block_on(async move {
+                let mut runtime = LuaRuntime::open(Lua::new(), Options::new(handle)).expect("Lua");
+                let lua = runtime.lua().clone();
+                for (name, source) in [("tool", TOOL), ("park", PARK)] {
+                    let handler: Function = lua.load(source).eval().expect("a function");
+                    let schema = json!({ "type": "object" });
+                    let declaration = ToolDeclaration::new(name, "x", schema).expect("valid");
+                    let registered = runtime.handle().register_tool("x", declaration, handler);
+                    registered.expect("registered");
+                }
+                ready.send(runtime.tool_source()).expect("a reader");
+                // Ended by an error, too: its sender is gone.
+                let _ = runtime.run_until(stopped).await;
+            });
+        });
+        let source = made.recv().expect("a source");
+        let model = Model::new(ModelRef::parse("scripted:demo").expect("a reference"));
+        let protocol = Arc::new(ScriptedProtocol::new(Script::new()));
+        Self {
+            agents,
+            source,
+            agent: Agent::builder(protocol, model).ephemeral(),
+            stop: Some(stop),
+            owner: Some(owner),
+        }
+    }
+
+    /// Makes `batches` batches of `size` calls, one after the other, from a worker thread.
+    fn batches(&self, tool: &'static str, size: usize, batches: u64) -> Duration {
+        let (source, agent) = (Arc::clone(&self.source), self.agent.clone());
+        let input = RawJson::parse(INPUT).expect("JSON");
+        let calling = self.agents.spawn(async move {
+            let start = Instant::now();
+            for _ in 0..batches {
+                let calls = vec![(tool.into(), input.clone()); size];
+                let outputs = invoke_tools(&*source, &agent, calls, Cancel::new()).await;
+                assert!(outputs.iter().all(|output| output.status.is_ok()));
+            }
+            start.elapsed()
+        });
+        self.agents.block_on(calling).expect("no panic")
+    }
+
+    /// The time of each of `count` single calls.
+    fn latencies(&self, count: usize) -> Vec<Duration> {
+        let (source, agent) = (Arc::clone(&self.source), self.agent.clone());
+        let input = RawJson::parse(INPUT).expect("JSON");
+        let calling = self.agents.spawn(async move {
+            let mut times = Vec::with_capacity(count);
+            for _ in 0..count {
+                let calls = vec![("tool".into(), input.clone())];
+                let start = Instant::now();
+                invoke_tools(&*source, &agent, calls, Cancel::new()).await;
+                times.push(start.elapsed());
+            }
+            times.sort();
+            times
+        });
+        self.agents.block_on(calling).expect("no panic")
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // An owner that is gone has panicked, which the join tells.
+            let _ = stop.send(());
+        }
+        if let Some(owner) = self.owner.take() {
+            owner.join().expect("no panic");
+        }
+    }
+}
+
+/// The same work as a call through the executor, without leaving the thread: input from its
+/// text, a coroutine with a guard and a protected call, output back to Rust.
+fn in_thread(c: &mut Criterion) {
+    let agents = Builder::new_multi_thread().build().expect("a runtime");
+    let lua = Lua::new();
+    let module = panto_lua::open(&lua, Embedding::new(agents.handle().clone())).expect("Lua");
+    let handler: Function = lua.load(TOOL).eval().expect("a function");
+    let report = lua
+        .create_function(|_, (ok, text): (bool, LuaString)| {
+            assert!(ok);
+            black_box(text.to_string_lossy());
+            Ok(())
+        })
+        .expect("a function");
+    let wrapper: Function = lua
+        .load(
+            r#"
+            local report = ...
+            local xpcall, setmetatable, guard = xpcall, setmetatable, { __close = function() end }
+            local function on_error(e) return e end
+            return function(handler, input, context)
+                local running <close> = setmetatable({}, guard)
+                report(xpcall(handler, on_error, input, context))
+            end
+            "#,
+        )
+        .call(report)
+        .expect("a function");
+    let mut group = c.benchmark_group("call");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("in the thread", |b| {
+        b.iter(|| {
+            let input = module.json().decode(&lua, INPUT.as_bytes()).expect("JSON");
+            let context = lua.create_table().expect("memory");
+            context.raw_set("tool_call_id", "call_0").expect("memory");
+            context.raw_set("tool_name", "tool").expect("memory");
+            let thread = lua.create_thread(wrapper.clone()).expect("memory");
+            thread
+                .resume::<()>((&handler, input, context))
+                .expect("no error");
+        });
+    });
+    let input = module.json().decode(&lua, INPUT.as_bytes()).expect("JSON");
+    group.bench_function("bare", |b| {
+        b.iter(|| handler.call::<LuaString>((&input, true)).expect("no error"));
+    });
+    group.finish();
+}
+
+fn through_the_executor(c: &mut Criterion) {
+    let machine = Machine::new();
+    let mut group = c.benchmark_group("call");
+    for size in [1, 16, 256] {
+        group.throughput(Throughput::Elements(size as u64));
+        group.bench_function(format!("from another thread, batches of {size}"), |b| {
+            b.iter_custom(|batches| machine.batches("tool", size, batches));
+        });
+    }
+    group.throughput(Throughput::Elements(16));
+    group.bench_function("from another thread, parked once, batches of 16", |b| {
+        b.iter_custom(|batches| machine.batches("park", 16, batches));
+    });
+    group.finish();
+    let times = machine.latencies(20_000);
+    let at = |share: f64| times[(times.len() as f64 * share) as usize];
+    let (half, most, last) = (at(0.5), at(0.99), at(0.999));
+    // Criterion knows no percentiles.
+    println!("one at a time: p50 {half:?}, p99 {most:?}, p99.9 {last:?}");
+}
+
+criterion_group!(benches, in_thread, through_the_executor);
+criterion_main!(benches);
