@@ -23,6 +23,7 @@ use crate::inbox::{Call, Inbox, Unit};
 use crate::lanes::{LaneId, Lanes, Turns};
 use crate::options::Reports;
 use crate::raw::{Main, Running, Word};
+use crate::store::Stores;
 use crate::tools::{RegisterError, Tools};
 use crate::waiter::Resume;
 use crate::waits::Waits;
@@ -41,6 +42,7 @@ pub(crate) struct Executor {
     pub(crate) entry: Entry,
     pub(crate) reports: Reports,
     pub(crate) tools: Tools,
+    pub(crate) stores: Stores,
     /// The `__index` of handlers' contexts.
     pub(crate) context_index: Function,
     module: OnceCell<Module>,
@@ -84,6 +86,7 @@ pub(crate) struct Parts {
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) reports: Reports,
     pub(crate) tools: Tools,
+    pub(crate) stores: Stores,
     pub(crate) context_index: Function,
 }
 
@@ -97,6 +100,7 @@ impl Executor {
             entry: parts.entry,
             reports: parts.reports,
             tools: parts.tools,
+            stores: parts.stores,
             context_index: parts.context_index,
             module: OnceCell::new(),
             main: parts.main,

@@ -15,6 +15,7 @@ mod lanes;
 mod options;
 mod raw;
 mod runtime;
+mod store;
 mod surroundings;
 mod tool_context;
 mod tool_output;

@@ -20,6 +20,7 @@ use crate::handle::LuaHandle;
 use crate::inbox::Inbox;
 use crate::options::Options;
 use crate::raw::Main;
+use crate::store::{Stores, Tables};
 use crate::surroundings::Around;
 use crate::tool_context;
 use crate::tools::{OwnTools, Tools};
@@ -93,6 +94,7 @@ impl LuaRuntime {
                 watchdog: watchdog.map_err(OpenError::Watchdog)?,
                 reports,
                 tools: Tools::new(&inbox),
+                stores: Stores::new(&lua)?,
                 context_index: tool_context::index(&lua, &later)?,
                 inbox,
             },
@@ -121,6 +123,7 @@ impl LuaRuntime {
             .surroundings(Rc::new(Around(Rc::clone(&later))))
             .tools(executor.tools.source())
             .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
+            .table_stores(Rc::new(Tables(Rc::clone(&later))))
             .agent_options(agent_options)
             .cwd(cwd);
         let module = panto_lua::open(&lua, embedding)?;
