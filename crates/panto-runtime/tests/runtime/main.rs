@@ -1,6 +1,9 @@
 //! What Rust and Lua see of the thread that owns a Lua state.
 
+#[path = "../../../pantograph/tests/sessions/any.rs"]
+mod any;
 mod cancelling;
 mod entries;
+mod stores;
 mod support;
 mod tools;
