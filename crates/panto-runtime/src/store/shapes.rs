@@ -37,11 +37,7 @@ pub(super) fn stored(
         let value: mlua::Result<Value> = session.raw_get(name);
         value.map_err(|error| LOAD.failed(error))
     };
-    let header = field("header")?;
-    if !header.is_table() {
-        return Err(LOAD.gave(format_args!("{} as `header`, not a table", a(&header))));
-    }
-    let header = text(owner, LOAD, "`header`", &header)?;
+    let header = text(owner, LOAD, "`header`", &field("header")?)?;
     let records = list(LOAD, " as `records`", field("records")?)?;
     let records = records.iter().enumerate().map(|(at, record)| {
         let place = format!("`records[{}]`", at + 1);
@@ -88,24 +84,18 @@ pub(super) fn infos(
     let infos = list(method, "", infos)?;
     let infos = infos.iter().enumerate().map(|(at, info)| {
         let place = format!("`[{}]`", at + 1);
-        let modified: Value = match info {
-            Value::Table(info) => info.raw_get("modified").unwrap_or(Value::Nil),
-            other => {
-                let what = format!("{} as {place}, not a table", a(other));
-                return Err(method.gave(what));
-            }
-        };
         let text = text(owner, method, &place, info)?;
+        let has_modified = info.as_table().is_some_and(|info| {
+            let modified: mlua::Result<Value> = info.raw_get("modified");
+            modified.is_ok_and(|modified| modified.is_string())
+        });
         let info = SessionInfo::from_json(&text).map_err(|error| {
             method.gave(format_args!(
                 "{place} that cannot be read: {}",
                 error.message
             ))
         })?;
-        Ok(Described {
-            info,
-            has_modified: modified.is_string(),
-        })
+        Ok(Described { info, has_modified })
     });
     infos.collect::<Result<_, _>>().map(Some)
 }
@@ -211,13 +201,16 @@ fn list(method: Method, place: &str, value: Value) -> Result<Vec<Value>, Session
     elements.map_err(|error| method.failed(error))
 }
 
-/// A value's JSON text.
+/// The JSON text of a table.
 fn text(
     owner: &OnOwner<'_>,
     method: Method,
     place: &str,
     value: &Value,
 ) -> Result<String, SessionError> {
+    if !value.is_table() {
+        return Err(method.gave(format_args!("{} as {place}, not a table", a(value))));
+    }
     let text = owner.json.encode(value);
     text.map_err(|error| method.gave(format_args!("{place} that is not JSON: {error}")))
 }

@@ -1,4 +1,5 @@
 //! What Rust and Lua see of the thread that owns a Lua state.
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 #[path = "../../../pantograph/tests/sessions/any.rs"]
 mod any;

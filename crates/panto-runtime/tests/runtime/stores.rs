@@ -14,89 +14,7 @@ use serde_json::json;
 use crate::support::{Machine, machine};
 
 /// A store that keeps each session as lines of JSON.
-const STORE: &str = r#"
-json = panto.json
-function new_store()
-  local store = { lines = {}, ids = {} }
-  function store:create(header)
-    note("create " .. header.type .. " " .. header.cwd)
-    assert(not self.lines[header.id])
-    self.lines[header.id] = { assert(json.encode(header)) }
-    table.insert(self.ids, 1, header.id)
-  end
-  function store:append(id, records)
-    local roles = {}
-    for _, record in ipairs(records) do
-      table.insert(self.lines[id], (assert(json.encode(record))))
-      roles[#roles + 1] = record.role or record.type
-    end
-    note("append " .. table.concat(roles, " "))
-    return true
-  end
-  function store:load(id)
-    local lines = self.lines[id]
-    if not lines then
-      return nil
-    end
-    local records = {}
-    for i = 2, #lines do
-      records[i - 1] = assert(json.decode(lines[i]))
-    end
-    return { header = assert(json.decode(lines[1])), records = records }
-  end
-  function store:list()
-    local list = {}
-    for i, id in ipairs(self.ids) do
-      list[i] = { id = id }
-    end
-    return list
-  end
-  function store:resolve(prefix)
-    for _, id in ipairs(self.ids) do
-      if id:sub(1, #prefix) == prefix then
-        return id
-      end
-    end
-  end
-  function store:latest()
-    return self.ids[1]
-  end
-  return store
-end
-store = new_store()
--- Runs a turn to its end, and gives how.
-function finish(stream)
-  local last
-  for event in assert(stream):events() do
-    last = event
-  end
-  assert(last.type == "settled")
-  return last
-end
--- Whether two values are equal, tables by what they hold.
-function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then
-    return a == b
-  end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then
-      return false
-    end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then
-      return false
-    end
-  end
-  return true
-end
-function new_agent(options)
-  options = options or {}
-  return assert(panto.agent {
-    config = config, store = options.store or store, session_id = options.session_id, cwd = "/project",
-  })
-end
-"#;
+const STORE: &str = include_str!("stores/store.lua");
 
 /// A machine whose Lua has such a store, and a model that plays `script`.
 fn with_store(script: Script) -> Machine {
@@ -305,7 +223,52 @@ async fn a_table_that_is_no_store_is_refused_where_it_is_given() {
     test:5: bad argument 'store' to 'agent' (a store needs a function `resolve`, got nil; it has `create`, `load`, `append`, `list`, `resolve`, `latest`)
     test:5: bad argument 'store' to 'agent' (a store needs a function `latest`, got nil; it has `create`, `load`, `append`, `list`, `resolve`, `latest`)
     test:5: bad argument 'store' to 'agent' (a store needs a function `append`, got string; it has `create`, `load`, `append`, `list`, `resolve`, `latest`)
-    test:5: bad argument 'store' to 'agent' (the store raised an error: the store failed: test:17: none)
-    test:5: bad argument 'store' to 'agent' (the store raised an error: the store failed: yielded, but this entrypoint must not await; its caller needs the result now)
+    test:5: bad argument 'store' to 'agent' (a method could not be read from it: test:17: none)
+    test:5: bad argument 'store' to 'agent' (a method could not be read from it: yielded, but this entrypoint must not await; its caller needs the result now)
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_example_of_the_page_runs() {
+    const PAGE: &str = include_str!("../../../../docs/lua.md");
+    let examples = PAGE.split("```lua store\n").skip(1);
+    let examples: Vec<&str> = examples
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        saying("Hello.").drive::<()>(example).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_nobody_uses_is_collected() {
+    let mut machine = saying("Hi.");
+    machine
+        .drive::<()>(
+            r#"
+            weak = setmetatable({}, { __mode = "v" })
+            local store = new_store()
+            weak[1] = store
+            local agent = new_agent { store = store }
+            store = nil
+            collectgarbage()
+            assert(finish(agent:run("x")).stop == "end")
+            assert(weak[1], "an agent needs it")
+            agent:close()
+            "#,
+        )
+        .await;
+    // The last agent's task lets go of it.
+    let lua = machine.lua.clone();
+    let collected = async {
+        while !lua
+            .load("collectgarbage() return #weak == 0")
+            .eval::<bool>()
+            .unwrap()
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    };
+    machine.runtime.run_until(collected).await;
 }

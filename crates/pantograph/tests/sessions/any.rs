@@ -20,6 +20,8 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
         Just(serde_json::Value::Null),
         any::<bool>().prop_map(Into::into),
         any::<i64>().prop_map(Into::into),
+        any::<u64>().prop_map(Into::into),
+        any::<i32>().prop_map(|n| (f64::from(n) / 8.0).into()),
         ".{0,8}".prop_map(Into::into),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {

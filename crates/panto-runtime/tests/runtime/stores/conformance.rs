@@ -43,7 +43,7 @@ async fn on<T>(machine: &mut Machine, work: impl Future<Output = T>) -> T {
     machine.runtime.run_until(work).await
 }
 
-/// Writes a session in two appends, with one failed attempt between if `fails`.
+/// Writes a session in two appends, and reads it.
 async fn written(
     machine: &mut Machine,
     store: &dyn SessionStore,
@@ -121,6 +121,12 @@ proptest! {
                 let (shown, wanted) = (tree.conversation(), expected.conversation());
                 prop_assert_eq!(shown.messages(), wanted.messages());
             }
+            // What Lua wrote is a session's file, too.
+            let lines: String = machine.eval("return table.concat(store.lines[store:latest()], '\\n') .. '\\n'");
+            std::fs::write(files.path(id(1)), lines).unwrap();
+            let of_lines = files.load(id(1)).await.unwrap();
+            prop_assert_eq!(of_lines.header(), expected.header());
+            prop_assert!(of_lines.messages().eq(expected.messages()));
             for options in options() {
                 let given = on(&mut machine, lua.load_messages(id(1), &options)).await.unwrap();
                 prop_assert_eq!(given, files.load_messages(id(1), &options).await.unwrap());
@@ -251,4 +257,19 @@ async fn a_store_may_describe_and_choose_by_itself() {
     bounded 1
     messages {"from_end":true,"limit":3,"max_bytes":10,"metadata_key":"k","role":"user"}
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_as_deep_as_it_may_be_goes_through_lua() {
+    let mut machine = saying("Hi.");
+    let store = store_of(&machine, "store");
+    let deep = |levels: u32| {
+        let value = (0..levels).fold(serde_json::json!(1), |deep, _| serde_json::json!([deep]));
+        Metadata::from_iter([("deep".to_owned(), value)])
+    };
+    let records = [message("a", None, Role::Assistant)];
+    let tree = written(&mut machine, &*store, header(1, deep(100)), &records, 0).await;
+    assert_eq!(tree.header().metadata, deep(100));
+    let refused = store.create(header(2, deep(101))).await.err().unwrap();
+    assert!(refused.to_string().contains("nested deeper"), "{refused}");
 }

@@ -114,6 +114,8 @@ async fn what_the_others_give_is_read_or_told() {
         ("load", "return {}"),
         ("load", "return { header = 'x' }"),
         ("load", "return { header = { id = id } }"),
+        ("load", "return { header = { id = id }, records = {} }"),
+        ("load", "return { header = {}, records = {} }"),
         ("load", "return { header = { print } }"),
         ("load", "return { header = HEADER }"),
         ("load", "return { header = HEADER, records = {} }"),
@@ -203,6 +205,10 @@ async fn what_the_others_give_is_read_or_told() {
         the session store failed: its `load` gave a string as `header`, not a table
     load: return { header = { id = id } }
         the session store failed: its `load` gave nil as `records`, not a list
+    load: return { header = { id = id }, records = {} }
+        the session store failed: its `load` gave a `header` that cannot be read: missing field `type`
+    load: return { header = {}, records = {} }
+        the session store failed: its `load` gave a `header` that cannot be read: missing field `id`
     load: return { header = { print } }
         the session store failed: its `load` gave `header` that is not JSON: [1] is a function, which JSON cannot say
     load: return { header = HEADER }
@@ -220,7 +226,7 @@ async fn what_the_others_give_is_read_or_told() {
     load: return { header = HEADER, records = { { type = 'message' } } }
         the session store failed: its `load` gave a `records[1]` that cannot be read: missing field `role`
     load: return { header = HEADER, records = { 'x' } }
-        the session store failed: its `load` gave a `records[1]` that cannot be read: invalid type: string "x", expected struct Kind
+        the session store failed: its `load` gave a string as `records[1]`, not a table
     load: return { header = HEADER, records = { { type = 'later' }, { type = 'message', id = 'm', role = 'user', blocks = json.array() } } }
         Some("m")
     load: return { header = HEADER, records = { { x = 0/0 } } }
