@@ -375,6 +375,37 @@ async fn what_could_not_be_appended_goes_with_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_part_that_was_kept_does_no_harm_when_it_comes_again() {
+    let mut machine = saying("Answer.");
+    machine
+        .drive::<()>(
+            r#"
+            local append = store.append
+            local kept = 0
+            function store:append(id, records)
+              kept = kept + 2
+              append(self, id, table.move(records, 1, math.min(kept, #records), 1, {}))
+              if kept < #records then
+                error("the disk is full")
+              end
+            end
+            agent = new_agent()
+            assert(agent:add_system_message("Be brief."))
+            for _ = 1, 3 do
+              finish(agent:run("x"))
+            end
+            assert(agent:set_message_metadata(2, { a = 1 }))
+            local expected, id = agent:conversation():messages(), agent:session_id()
+            assert(#store:load(id).records > #expected + 1, "some came twice")
+            agent:close()
+            local again = new_agent { session_id = id }
+            assert(same(again:conversation():messages(), expected))
+            "#,
+        )
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_append_is_an_error_of_the_session() {
     let mut machine = saying("Hi.");
     machine.exec("function store:append() return nil, 'no' end");

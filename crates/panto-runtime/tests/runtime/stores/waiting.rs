@@ -1,10 +1,12 @@
 //! Who waits for a store in Lua, and for how long.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use panto_runtime::MUST_NOT_WAIT;
-use pantograph::{AgentOptions, StopReason};
-use pantograph_scripted::{Gate, Script, Step};
+use pantograph::protocol::ToolChoice;
+use pantograph::{AgentConfig, AgentOptions, StopReason};
+use pantograph_scripted::{Gate, Script, ScriptedProtocol, Step};
 use serde_json::json;
 
 use super::{saying, store_of, with_store};
@@ -13,7 +15,7 @@ use crate::support::{Machine, calling, model, results};
 /// An agent of the host's with the store of Lua.
 async fn agent(machine: &mut Machine, script: Script) -> pantograph::Agent {
     let store = store_of(machine, "store");
-    let protocol = std::sync::Arc::new(pantograph_scripted::ScriptedProtocol::new(script));
+    let protocol = Arc::new(ScriptedProtocol::new(script));
     let builder =
         pantograph::Agent::builder(protocol, model()).tool_source(machine.runtime.tool_source());
     let agent = machine
@@ -205,10 +207,11 @@ async fn a_shutdown_keeps_what_turns_still_append() {
     insta::assert_snapshot!(kept, @"create session /project, append user assistant");
 }
 
-#[test]
-fn a_blocked_owner_holds_up_neither_a_cancelled_turn_nor_a_close() {
+/// Runs a Lua function on an owner thread beside agents that run on threads of their own; gives
+/// the log. `block_until_settled` blocks the owner thread until no turn is live.
+fn beside_threads(source: &str) -> String {
     let agents = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+        .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
@@ -220,60 +223,92 @@ fn a_blocked_owner_holds_up_neither_a_cancelled_turn_nor_a_close() {
         let options = panto_runtime::Options::new(agents.handle().clone());
         let lua = mlua::Lua::new();
         let mut runtime = panto_runtime::LuaRuntime::open(lua.clone(), options).unwrap();
-        let config = pantograph::AgentConfig {
-            protocol: std::sync::Arc::new(pantograph_scripted::ScriptedProtocol::new(
-                Script::new().step("Hi."),
+        let config = AgentConfig {
+            protocol: Arc::new(ScriptedProtocol::new(
+                Script::new().step(Step::text("Hi.").repeated()),
             )),
-            model: std::sync::Arc::new(model()),
-            tool_choice: pantograph::protocol::ToolChoice::Auto,
+            model: Arc::new(model()),
+            tool_choice: ToolChoice::Auto,
         };
         let config = runtime.module().config(&lua, config).unwrap();
         lua.globals().set("config", config).unwrap();
-        let source = format!(
-            "panto = require('panto') log = {{}} function note(text) log[#log + 1] = text end {}",
-            super::STORE
-        );
-        lua.load(source).exec().unwrap();
+        let prelude =
+            "panto = require('panto') log = {} function note(text) log[#log + 1] = text end\n";
+        lua.load(prelude.to_owned() + super::STORE).exec().unwrap();
         let turns = runtime.module().turns().clone();
         let settled = lua.create_function(move |_, ()| {
             block_on(turns.settled());
             Ok(())
         });
-        lua.globals().set("block_until_settled", settled.unwrap()).unwrap();
-        let function = lua
-            .load(
-                r#"
-                local agent = new_agent()
-                local job = assert(agent:run_async { prompt = "Go." })
-                local event
-                repeat event = job:next_event() until event and event.type == "assistant_text_complete"
-                job:request_cancel { grace_ms = 0 }
-                assert(job:close())
-                block_until_settled()
-                assert(#log == 0)
-                return agent
-                "#,
-            )
-            .into_function()
+        lua.globals()
+            .set("block_until_settled", settled.unwrap())
             .unwrap();
+        let function = lua.load(source).into_function().unwrap();
         let drive = runtime.handle().drive("the test", function, ()).unwrap();
         let driven = runtime.run_until(drive).await;
         driven.unwrap_or_else(|failure| panic!("{failure}"));
         runtime.shutdown(Duration::from_millis(100)).await;
-        let log: String = lua.load("return table.concat(log, ', ')").eval().unwrap();
-        assert_eq!(log, "create session /project, append user assistant");
-    });
+        lua.load("return table.concat(log, ', ')").eval().unwrap()
+    })
+}
+
+#[test]
+fn a_blocked_owner_holds_up_neither_a_cancelled_turn_nor_a_close() {
+    let log = beside_threads(
+        r#"
+        local agent = new_agent()
+        local job = assert(agent:run_async { prompt = "Go." })
+        local event
+        repeat event = job:next_event() until event and event.type == "assistant_text_complete"
+        job:request_cancel { grace_ms = 0 }
+        assert(job:close())
+        block_until_settled()
+        assert(#log == 0)
+        "#,
+    );
+    assert_eq!(log, "create session /project, append user assistant");
+}
+
+#[test]
+fn many_jobs_keep_their_sessions_in_one_table() {
+    let log = beside_threads(
+        r#"
+        local agents = {}
+        for i = 1, 64 do
+          agents[i] = new_agent()
+        end
+        for _ = 1, 2 do
+          local streams = {}
+          for i, agent in ipairs(agents) do
+            streams[i] = assert(agent:run("x" .. i))
+          end
+          for _, stream in ipairs(streams) do
+            assert(finish(stream).stop == "end")
+          end
+        end
+        log = {}
+        for i, agent in ipairs(agents) do
+          local id, expected = agent:session_id(), agent:conversation():messages()
+          agent:close()
+          local again = new_agent { session_id = id }
+          assert(same(again:conversation():messages(), expected) and #expected == 4)
+          assert(expected[1].blocks[1].text == "x" .. i)
+          note("fine")
+        end
+        "#,
+    );
+    assert_eq!(log.matches("fine").count(), 64);
 }
 
 /// Blocks this thread, and with it Lua, until the future is complete.
 fn block_on(future: impl Future<Output = ()>) {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
-        fn wake(self: std::sync::Arc<Self>) {
+        fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
-    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    let waker = Arc::new(Unpark(std::thread::current())).into();
     let mut context = std::task::Context::from_waker(&waker);
     let mut future = std::pin::pin!(future);
     while future.as_mut().poll(&mut context).is_pending() {
