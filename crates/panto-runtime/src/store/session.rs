@@ -60,26 +60,23 @@ impl Open {
     fn flush(&self, executor: &Executor, lua: &Lua) -> Result<(), SessionError> {
         let owner =
             OnOwner::new(executor, lua, self.shared.key).ok_or_else(|| Method::Append.gone())?;
-        let (header, due) = {
-            let mut writing = self.writing.lock();
-            (writing.header.clone(), writing.backlog.take())
+        let mut due = Due {
+            records: self.writing.lock().backlog.take(),
+            writing: &self.writing,
         };
-        if due.is_empty() {
+        if due.records.is_empty() {
             return Ok(());
         }
         // Nothing is locked while Lua runs.
-        self.write(&owner, header.as_deref(), &due)
-            .inspect_err(|_| self.writing.lock().backlog.put_back(due))
+        self.write(&owner, &due.records)?;
+        due.records.clear();
+        Ok(())
     }
 
-    fn write(
-        &self,
-        owner: &OnOwner<'_>,
-        header: Option<&str>,
-        records: &[String],
-    ) -> Result<(), SessionError> {
+    fn write(&self, owner: &OnOwner<'_>, records: &[String]) -> Result<(), SessionError> {
+        let header = self.writing.lock().header.clone();
         if let Some(header) = header {
-            let header = decoded(owner, Method::Create, header)?;
+            let header = decoded(owner, Method::Create, &header)?;
             owner.run(Method::Create, MultiValue::from_iter([header]))?;
             self.writing.lock().header = None;
         }
@@ -93,6 +90,19 @@ impl Open {
         let mut arguments = owner.arguments([self.id.to_string()]).map_err(made)?;
         arguments.push_back(Value::Table(list));
         owner.run(Method::Append, arguments)
+    }
+}
+
+/// What is being written. Whatever it fails of, a panic too, it comes first the next time.
+struct Due<'a> {
+    records: Vec<String>,
+    writing: &'a Mutex<Writing>,
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        let records = std::mem::take(&mut self.records);
+        self.writing.lock().backlog.put_back(records);
     }
 }
 
