@@ -20,7 +20,7 @@ function panto.agent(options) end
 
 ---@class panto.AgentOptions
 ---@field config panto.Config
----@field store panto.Store|table a table only if the host makes stores of tables
+---@field store panto.Store|panto.TableStore a table only if the host makes stores of tables
 ---@field session_id string? goes on with this session; without it a new one begins
 ---@field cwd string? the directory that a new session names
 ---@field system string? the system prompt
@@ -311,6 +311,43 @@ function Store:load(id) end
 ---@return panto.Message[]? messages
 ---@return string? message
 function Store:load_messages(id, options) end
+
+--- A session store that is a table. Its methods must not wait, and give `nil, message` if they fail.
+---@class panto.TableStore
+---@field create fun(self: table, header: panto.SessionHeader): any, string? called with the first answer
+---@field append fun(self: table, id: string, records: panto.SessionRecord[]): any, string? durable on return
+---@field load fun(self: table, id: string): panto.StoredSession?, string? nil if there is no such session
+---@field list fun(self: table): panto.SessionInfo[]?, string? only `id` must be there
+---@field resolve fun(self: table, id: string): string?, string? the whole id of this beginning
+---@field latest fun(self: table): string?, string?
+---@field list_bounded? fun(self: table, limit: integer): panto.SessionInfo[]?, string?
+---@field load_messages? fun(self: table, id: string, options: panto.LoadOptions): panto.SessionRecord[]?, string?
+
+---@class panto.StoredSession
+---@field header panto.SessionHeader
+---@field records panto.SessionRecord[]
+
+--- What a session begins with. To be kept as it is.
+---@class panto.SessionHeader
+---@field type "session"
+---@field version integer
+---@field id string
+---@field created string RFC 3339
+---@field cwd string
+---@field cwd_raw string? base64, of a path that is not UTF-8
+---@field metadata table<string, any>
+
+--- What is appended to a session. To be kept as it is, with fields and types that are not here.
+---@class panto.SessionRecord
+---@field type "message"|"metadata"|"compaction"|"head"|string
+---@field at string RFC 3339
+---@field id string? of a message or a compaction
+---@field parent string|lightuserdata? the id before it, or `json.null`
+---@field role string?
+---@field blocks table[]?
+---@field metadata table<string, any>?
+---@field target string|lightuserdata? of metadata and head
+---@field summary string?
 
 ---@class panto.LoadOptions
 ---@field limit integer? at most so many messages

@@ -23,7 +23,6 @@ use crate::shim::Shim;
 
 /// How deep arrays and objects may nest.
 const MAX_DEPTH: usize = 128;
-/// How many bytes a text may have, in either direction.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Why a text or a value is none of JSON.
@@ -46,6 +45,9 @@ pub struct Json {
 }
 
 impl Json {
+    /// How many bytes a text may have, in either direction.
+    pub const MAX_BYTES: usize = MAX_BYTES;
+
     pub(crate) fn new(lua: &Lua) -> mlua::Result<Self> {
         let array = lua.create_table()?;
         array.raw_set("__name", "panto.json.array")?;

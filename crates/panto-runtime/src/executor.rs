@@ -25,6 +25,7 @@ use crate::lanes::{LaneId, Lanes, Turns};
 use crate::options::Reports;
 use crate::protocol::{Protocols, Streams};
 use crate::raw::{Main, Running, Word};
+use crate::store::Stores;
 use crate::tools::{RegisterError, Tools};
 use crate::waiter::Resume;
 use crate::waits::Waits;
@@ -47,6 +48,7 @@ pub(crate) struct Executor {
     pub(crate) streams: Streams,
     pub(crate) hooks: RefCell<Hooks>,
     pub(crate) turn_hooks: Arc<LuaHooks>,
+    pub(crate) stores: Stores,
     /// The `__index` of handlers' contexts.
     pub(crate) context_index: Function,
     module: OnceCell<Module>,
@@ -90,6 +92,7 @@ pub(crate) struct Parts {
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) reports: Reports,
     pub(crate) tools: Tools,
+    pub(crate) stores: Stores,
     pub(crate) context_index: Function,
 }
 
@@ -107,6 +110,7 @@ impl Executor {
             entry: parts.entry,
             reports: parts.reports,
             tools: parts.tools,
+            stores: parts.stores,
             context_index: parts.context_index,
             module: OnceCell::new(),
             main: parts.main,

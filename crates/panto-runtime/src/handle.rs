@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{AnyUserData, Function, IntoLuaMulti, MultiValue};
+use mlua::{AnyUserData, Function, IntoLuaMulti, MultiValue, Table};
 use panto_lua::{Arg, Fault};
-use pantograph::{Agent, Protocol, ToolDeclaration};
+use pantograph::{Agent, Protocol, SessionStore, ToolDeclaration};
 
 use crate::driven::Drive;
 use crate::entry::Later;
@@ -142,6 +142,24 @@ impl LuaHandle {
             let previous = executor.hooks.replace(hooks);
             drop(previous);
         }
+    }
+
+    /// The session store that a Lua table is, as `panto.agent` takes one; for agents of any kind.
+    /// Its methods run while [`run_until`] drives Lua.
+    ///
+    /// [`run_until`]: crate::LuaRuntime::run_until
+    ///
+    /// # Errors
+    ///
+    /// The table lacks a method, or the Lua state is gone.
+    pub fn session_store(&self, table: Table) -> Result<Arc<dyn SessionStore>, Failure> {
+        const WHAT: &str = "the session store";
+        let executor = self.executor();
+        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
+            return Err(Failure::gone(WHAT));
+        };
+        let store = executor.session_store(&lua, table);
+        store.map_err(|message| Failure::new(WHAT, message))
     }
 
     /// Sets the agent of code that no tool call runs.

@@ -17,6 +17,7 @@ mod options;
 mod protocol;
 mod raw;
 mod runtime;
+mod store;
 mod surroundings;
 mod tool_context;
 mod tool_output;

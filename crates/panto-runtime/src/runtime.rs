@@ -20,6 +20,7 @@ use crate::handle::LuaHandle;
 use crate::inbox::Inbox;
 use crate::options::Options;
 use crate::raw::Main;
+use crate::store::{Stores, Tables};
 use crate::surroundings::Around;
 use crate::tool_context;
 use crate::tools::{OwnTools, Tools};
@@ -93,6 +94,7 @@ impl LuaRuntime {
                 watchdog: watchdog.map_err(OpenError::Watchdog)?,
                 reports,
                 tools: Tools::new(&inbox),
+                stores: Stores::new(&lua)?,
                 context_index: tool_context::index(&lua, &later)?,
                 inbox,
             },
@@ -122,6 +124,7 @@ impl LuaRuntime {
             .tools(executor.tools.source())
             .hooks(Arc::clone(&executor.turn_hooks) as Arc<dyn TurnHooks>)
             .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
+            .table_stores(Rc::new(Tables(Rc::clone(&later))))
             .agent_options(agent_options)
             .cwd(cwd);
         let module = panto_lua::open(&lua, embedding)?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -40,6 +41,12 @@ impl SessionId {
     /// The UUID itself.
     pub fn as_uuid(&self) -> &Uuid {
         &self.0
+    }
+
+    /// When the id was made, if it tells.
+    pub(crate) fn time(&self) -> Option<Timestamp> {
+        let (seconds, nanos) = self.0.get_timestamp()?.to_unix();
+        Timestamp::new(seconds.try_into().ok()?, nanos.try_into().ok()?).ok()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sessions: conversations that outlive their process, and where they live.
 
+mod backlog;
+mod chosen;
 mod jsonl;
 mod null;
 mod record;
@@ -10,11 +12,13 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use crate::cancel::Cancel;
 use crate::ids::SessionId;
 use crate::message::{Message, Metadata, Role};
 
+pub use backlog::Backlog;
 pub(crate) use jsonl::read_stored;
-pub use jsonl::{FileSystemJsonlStore, Survey, directory_name, doctor};
+pub use jsonl::{FileSystemJsonlStore, InvalidJson, Survey, directory_name, doctor};
 pub use null::NullStore;
 pub use record::{Compaction, Header, Record};
 pub use tree::SessionTree;
@@ -159,6 +163,20 @@ pub trait Session: Send + Sync {
     ///
     /// The records could not be made durable; the file holds no part of them.
     async fn append(&mut self, records: Vec<Record>) -> Result<(), SessionError>;
+
+    /// The same for a turn that may be cancelled. A store that waits for others may give up some
+    /// time after `cancel` is forced, with an error; the records wait as after any other.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::append`].
+    async fn append_for_turn(
+        &mut self,
+        records: Vec<Record>,
+        _cancel: &Cancel,
+    ) -> Result<(), SessionError> {
+        self.append(records).await
+    }
 }
 
 /// A session that was opened for writing, and what it holds.

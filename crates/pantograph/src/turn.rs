@@ -70,6 +70,7 @@ impl TurnStream {
             agent = %agent.shared.id,
             session = %agent.shared.session_id,
         );
+        let writer = writer.for_turn(&cancel);
         let drive = drive::Drive::new(agent.clone(), writer, id, cancel.clone(), emitter);
         Self {
             agent: Some(agent),

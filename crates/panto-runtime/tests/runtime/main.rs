@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+#[path = "../../../pantograph/tests/sessions/any.rs"]
+mod any;
 mod cancelling;
 mod entries;
 mod fairness;
@@ -9,6 +11,7 @@ mod interleaving;
 mod jobs;
 mod lanes;
 mod protocols;
+mod stores;
 mod support;
 mod teardown;
 mod tools;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Busy, Shared};
+use crate::cancel::Cancel;
 use crate::message::Message;
 use crate::session::{Record, Session, SessionError};
 
@@ -10,6 +11,8 @@ use crate::session::{Record, Session, SessionError};
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     session: Option<Box<dyn Session>>,
+    /// Of the turn that writes, if one does.
+    cancel: Option<Cancel>,
 }
 
 impl Writer {
@@ -20,14 +23,24 @@ impl Writer {
         Ok(Self {
             shared: Arc::clone(shared),
             session: Some(session),
+            cancel: None,
         })
+    }
+
+    /// The same for a turn, which `cancel` may end.
+    pub(crate) fn for_turn(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
     }
 
     /// Makes records durable.
     pub(crate) async fn store(&mut self, records: Vec<Record>) -> Result<(), SessionError> {
-        match &mut self.session {
-            Some(session) => session.append(records).await,
-            None => Ok(()),
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        match &self.cancel {
+            Some(cancel) => session.append_for_turn(records, cancel).await,
+            None => session.append(records).await,
         }
     }
 

@@ -11,6 +11,7 @@ mod disk;
 pub mod doctor;
 mod encode;
 mod file;
+mod json;
 mod line;
 mod list;
 mod lock;
@@ -39,6 +40,8 @@ use crate::message::Message;
 
 pub(crate) use attachments::read as read_stored;
 pub use directory::directory_name;
+pub use json::InvalidJson;
+pub(super) use json::message_bytes;
 pub use list::Survey;
 
 /// A directory of sessions, each a file `<id>.jsonl`.

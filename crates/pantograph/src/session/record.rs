@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use crate::ids::{MessageId, SessionId};
-use crate::message::{Message, Metadata};
+use crate::message::{Message, Metadata, Role};
 
 /// What a session begins with.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,13 @@ pub enum Record {
         /// When.
         at: Timestamp,
     },
+}
+
+impl Record {
+    /// Whether it is an assistant message: with the first one a session begins to be kept.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Record::Message(message) if message.role == Role::Assistant)
+    }
 }
 
 /// A summary that stands in for the messages before `first_kept`.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Compaction, Header, Record};
+use super::chosen::Chosen;
+use super::{Compaction, Header, LoadOptions, Record, jsonl};
 use crate::conversation::Conversation;
 use crate::ids::MessageId;
 use crate::message::{Block, Message, Metadata, Role};
@@ -27,6 +28,13 @@ enum Node {
 }
 
 impl Node {
+    fn id(&self) -> &MessageId {
+        match self {
+            Node::Message(message) => &message.id,
+            Node::Compaction(compaction) => &compaction.id,
+        }
+    }
+
     fn parent(&self) -> Option<&MessageId> {
         match self {
             Node::Message(message) => message.parent.as_ref(),
@@ -84,6 +92,11 @@ impl SessionTree {
         }
     }
 
+    /// The message or compaction that was added last.
+    pub(super) fn last(&self) -> Option<&MessageId> {
+        self.nodes.last().map(Node::id)
+    }
+
     fn add(&mut self, id: MessageId, node: Node) {
         // Looked up now: a later message of the same id is not the parent of this one.
         let parent = node.parent().and_then(|parent| self.index.get(parent));
@@ -108,10 +121,7 @@ impl SessionTree {
 
     /// Where the conversation goes on: a message or a compaction.
     pub fn head(&self) -> Option<&MessageId> {
-        self.head.map(|position| match &self.nodes[position] {
-            Node::Message(message) => &message.id,
-            Node::Compaction(compaction) => &compaction.id,
-        })
+        self.head.map(|position| self.nodes[position].id())
     }
 
     /// All messages of all branches, in the order in which they were added.
@@ -143,6 +153,34 @@ impl SessionTree {
                 Node::Compaction(_) => None,
             })
             .collect()
+    }
+
+    /// Some messages of the current branch, as [`super::SessionStore::load_messages`] gives them;
+    /// the size of one is that of its JSON text.
+    pub fn some_messages(&self, options: &LoadOptions) -> Vec<Message> {
+        let mut branch = self.branch();
+        if options.from_end {
+            branch.reverse();
+        }
+        let mut chosen = Chosen::new(options);
+        for message in branch {
+            if chosen.is_full {
+                break;
+            }
+            if chosen.wants_role(Some(message.role.as_str())) {
+                let message = Arc::unwrap_or_clone(message);
+                let size = match options.max_bytes {
+                    Some(_) => jsonl::message_bytes(&message),
+                    None => 0,
+                };
+                chosen.offer(message, size);
+            }
+        }
+        let mut messages = chosen.messages;
+        if options.from_end {
+            messages.reverse();
+        }
+        messages
     }
 
     /// The positions from the root to `end`.
@@ -190,10 +228,7 @@ impl SessionTree {
                 Node::Compaction(_) => None,
             }
         }));
-        let head = end.map(|position| match &self.nodes[position] {
-            Node::Message(message) => message.id.clone(),
-            Node::Compaction(compaction) => compaction.id.clone(),
-        });
+        let head = end.map(|position| self.nodes[position].id().clone());
         Conversation::from_parts(messages, head)
     }
 }

@@ -1,7 +1,10 @@
 //! What a store refuses, and what it cannot keep for now.
 
-use pantograph::session::{FileSystemJsonlStore, SessionStore};
-use pantograph::{Attachment, Block, ErrorClass, Event, Metadata, Prompt, StopReason};
+use pantograph::session::{FileSystemJsonlStore, Record, Session, SessionError, SessionStore};
+use pantograph::{
+    AgentOptions, Attachment, Block, Cancel, Conversation, ErrorClass, Event, Metadata, Prompt,
+    SessionId, StopReason, async_trait,
+};
 use pantograph_scripted::{Script, Step};
 use serde_json::json;
 
@@ -96,4 +99,44 @@ async fn the_user_message_event_says_what_is_stored() {
         _ => None,
     });
     assert_eq!(said, Some(agent.conversation().messages()[0].text()));
+}
+
+/// A session whose store answers nobody but a turn that must stop.
+struct Stuck;
+
+#[async_trait]
+impl Session for Stuck {
+    fn id(&self) -> SessionId {
+        SessionId::parse("0198c0de-0000-7000-8000-000000000001").unwrap()
+    }
+
+    async fn append(&mut self, _records: Vec<Record>) -> Result<(), SessionError> {
+        std::future::pending().await
+    }
+
+    async fn append_for_turn(
+        &mut self,
+        _records: Vec<Record>,
+        cancel: &Cancel,
+    ) -> Result<(), SessionError> {
+        cancel.forced().await;
+        Err(SessionError::Store("nobody answers".to_owned()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_answers_nobody_holds_no_cancelled_turn_up() {
+    let protocol = scripted(Script::new().step("answer"));
+    let agent = builder(&protocol).build(Box::new(Stuck), Conversation::new());
+    let mut turn = agent.run("x").unwrap();
+    let began = tokio::time::Instant::now();
+    turn.cancel();
+    let mut stop = None;
+    while let Some(event) = turn.next().await {
+        if let Event::Settled(outcome) = event {
+            stop = Some(outcome.stop);
+        }
+    }
+    assert_eq!(stop, Some(StopReason::Failed));
+    assert_eq!(began.elapsed(), AgentOptions::default().grace);
 }

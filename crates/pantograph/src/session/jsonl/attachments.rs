@@ -69,14 +69,26 @@ fn load(attachment: &mut Attachment, directory: &Path) -> Result<(), SessionErro
     if stored_name(path, directory).is_some() {
         return Ok(());
     }
-    let data = attachment.bytes().map_err(|error| SessionError::Refused {
-        reason: format!(
-            "could not read the attachment `{}`: {error}",
-            path.display()
-        ),
-    })?;
+    let data = read_now(attachment)?;
     *attachment = Attachment::new(std::mem::take(&mut attachment.media_type), data);
     Ok(())
+}
+
+/// The bytes of an attachment, wherever they lie.
+///
+/// # Errors
+///
+/// [`SessionError::Refused`] if they cannot be read.
+pub(super) fn read_now(attachment: &Attachment) -> Result<Bytes, SessionError> {
+    attachment.bytes().map_err(|error| SessionError::Refused {
+        reason: match attachment.path() {
+            Some(path) => format!(
+                "could not read the attachment `{}`: {error}",
+                path.display()
+            ),
+            None => format!("could not read an attachment: {error}"),
+        },
+    })
 }
 
 /// The name of a file that this session holds already.

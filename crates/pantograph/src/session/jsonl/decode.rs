@@ -72,8 +72,8 @@ impl From<serde_json::Error> for HeaderFault {
 /// What a line is read against.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// Where attachments lie.
-    pub(super) files: &'a Path,
+    /// Where attachments lie; `None` if they must be in the text.
+    pub(super) files: Option<&'a Path>,
     /// The message or compaction before the line: the parent if the line names none.
     pub(super) previous: Option<&'a MessageId>,
     /// The time of a record that names none.

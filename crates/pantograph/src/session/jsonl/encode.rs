@@ -1,18 +1,20 @@
 //! Records to lines of JSON. The format is described in `docs/sessions.md`.
 
+mod raw;
+
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
-use super::attachments::{Attachments, Stored};
+use self::raw::Raw;
+use super::attachments::{self, Attachments, Stored};
 use super::marks::Mark;
+use crate::attachment::Attachment;
 use crate::message::{Block, Message, Metadata, Origin, ToolContent};
-use crate::raw_json::RawJson;
 use crate::session::{Header, Record, SessionError};
 use crate::usage::Usage;
 
@@ -22,6 +24,31 @@ pub(super) const VERSION: u64 = 1;
 /// How deep metadata may nest, so that what is written can be read again: the JSON parser stops
 /// at 128 levels, some of which the line needs itself.
 const MAX_DEPTH: usize = 100;
+
+/// How a record is written.
+pub(super) enum Form<'a> {
+    /// As a line of a session's file, with its mark. Large attachments lie beside the file.
+    Line(Mark, &'a mut Attachments),
+    /// By itself, for whoever reads it as any other JSON and writes it again: a provider's item is
+    /// a string, since such a reader keeps no item byte for byte.
+    Alone,
+}
+
+impl Form<'_> {
+    fn mark(&self) -> Option<Mark> {
+        match self {
+            Form::Line(mark, _) => Some(*mark),
+            Form::Alone => None,
+        }
+    }
+
+    fn store(&mut self, attachment: &Attachment) -> Result<Stored, SessionError> {
+        match self {
+            Form::Line(_, attachments) => attachments.store(attachment),
+            Form::Alone => attachments::read_now(attachment).map(Stored::Inline),
+        }
+    }
+}
 
 /// Adds the line that a file begins with.
 pub(super) fn header(out: &mut Vec<u8>, header: &Header) -> Result<(), SessionError> {
@@ -37,15 +64,15 @@ pub(super) fn header(out: &mut Vec<u8>, header: &Header) -> Result<(), SessionEr
     push(out, &line)
 }
 
-/// Adds a record's line. Its large attachments go to `attachments`.
+/// Adds a record's line.
 pub(super) fn record(
     out: &mut Vec<u8>,
     record: &Record,
-    mark: Mark,
-    attachments: &mut Attachments,
+    mut form: Form<'_>,
 ) -> Result<(), SessionError> {
+    let mark = form.mark();
     let line = match record {
-        Record::Message(message) => return push(out, &message_line(message, mark, attachments)?),
+        Record::Message(message) => return push(out, &message_line(message, &mut form)?),
         Record::Metadata {
             target,
             metadata,
@@ -128,7 +155,7 @@ enum Line<'a> {
         parent: Option<&'a str>,
         at: String,
         #[serde(flatten)]
-        mark: Mark,
+        mark: Option<Mark>,
         role: &'static str,
         blocks: Vec<BlockLine<'a>>,
         metadata: &'a Metadata,
@@ -143,7 +170,7 @@ enum Line<'a> {
         target: &'a str,
         at: String,
         #[serde(flatten)]
-        mark: Mark,
+        mark: Option<Mark>,
         metadata: &'a Metadata,
     },
     Compaction {
@@ -151,7 +178,7 @@ enum Line<'a> {
         parent: Option<&'a str>,
         at: String,
         #[serde(flatten)]
-        mark: Mark,
+        mark: Option<Mark>,
         summary: &'a str,
         first_kept: &'a str,
         tokens_before: u64,
@@ -160,7 +187,7 @@ enum Line<'a> {
         target: Option<&'a str>,
         at: String,
         #[serde(flatten)]
-        mark: Mark,
+        mark: Option<Mark>,
     },
 }
 
@@ -169,22 +196,22 @@ enum Line<'a> {
 enum BlockLine<'a> {
     Text {
         text: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        raw: Option<Verbatim<'a>>,
+        #[serde(flatten)]
+        raw: Raw<'a>,
     },
     Thinking {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        raw: Option<Verbatim<'a>>,
+        #[serde(flatten)]
+        raw: Raw<'a>,
     },
     ToolCall {
         id: &'a str,
         name: &'a str,
         input: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        raw: Option<Verbatim<'a>>,
+        #[serde(flatten)]
+        raw: Raw<'a>,
     },
     ToolResult {
         call: &'a str,
@@ -199,50 +226,24 @@ enum BlockLine<'a> {
         file: Option<String>,
     },
     Opaque {
-        raw: Verbatim<'a>,
+        #[serde(flatten)]
+        raw: Raw<'a>,
     },
     Summary {
         text: &'a str,
     },
 }
 
-/// JSON text that is written as it is, on one line.
-struct Verbatim<'a>(Cow<'a, str>);
-
-impl<'a> Verbatim<'a> {
-    fn new(raw: &'a RawJson) -> Self {
-        let text = raw.as_str();
-        // A line break can only be white space between tokens: inside a string it is escaped.
-        if text.contains(['\n', '\r']) {
-            Self(Cow::Owned(text.replace(['\n', '\r'], " ")))
-        } else {
-            Self(Cow::Borrowed(text))
-        }
-    }
-}
-
-impl Serialize for Verbatim<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue =
-            serde_json::from_str(&self.0).map_err(<S::Error as serde::ser::Error>::custom)?;
-        raw.serialize(serializer)
-    }
-}
-
-fn message_line<'a>(
-    message: &'a Message,
-    mark: Mark,
-    attachments: &mut Attachments,
-) -> Result<Line<'a>, SessionError> {
+fn message_line<'a>(message: &'a Message, form: &mut Form<'_>) -> Result<Line<'a>, SessionError> {
     let mut blocks = Vec::with_capacity(message.blocks.len());
     for block in &message.blocks {
-        blocks.push(block_line(block, attachments)?);
+        blocks.push(block_line(block, form)?);
     }
     Ok(Line::Message {
         id: message.id.as_str(),
         parent: message.parent.as_ref().map(|id| id.as_str()),
         at: message.at.to_string(),
-        mark,
+        mark: form.mark(),
         role: message.role.as_str(),
         blocks,
         metadata: &message.metadata,
@@ -252,14 +253,11 @@ fn message_line<'a>(
     })
 }
 
-fn block_line<'a>(
-    block: &'a Block,
-    attachments: &mut Attachments,
-) -> Result<BlockLine<'a>, SessionError> {
+fn block_line<'a>(block: &'a Block, form: &mut Form<'_>) -> Result<BlockLine<'a>, SessionError> {
     Ok(match block {
         Block::Text { text, raw } => BlockLine::Text {
             text,
-            raw: raw.as_ref().map(Verbatim::new),
+            raw: Raw::new(raw.as_ref(), form),
         },
         Block::Thinking {
             text,
@@ -268,22 +266,23 @@ fn block_line<'a>(
         } => BlockLine::Thinking {
             text,
             signature: signature.as_deref(),
-            raw: raw.as_ref().map(Verbatim::new),
+            raw: Raw::new(raw.as_ref(), form),
         },
         Block::ToolCall(call) => BlockLine::ToolCall {
             id: &call.id,
             name: &call.name,
             input: &call.input,
-            raw: call.raw.as_ref().map(Verbatim::new),
+            raw: Raw::new(call.raw.as_ref(), form),
         },
         Block::ToolResult(result) => {
             let mut content = Vec::with_capacity(result.content.len());
             for part in &result.content {
                 content.push(match part {
-                    ToolContent::Text(text) => BlockLine::Text { text, raw: None },
-                    ToolContent::Attachment(attachment) => {
-                        attachment_line(attachment, attachments)?
-                    }
+                    ToolContent::Text(text) => BlockLine::Text {
+                        text,
+                        raw: Raw::default(),
+                    },
+                    ToolContent::Attachment(attachment) => attachment_line(attachment, form)?,
                 });
             }
             BlockLine::ToolResult {
@@ -292,19 +291,19 @@ fn block_line<'a>(
                 content,
             }
         }
-        Block::Attachment(attachment) => attachment_line(attachment, attachments)?,
+        Block::Attachment(attachment) => attachment_line(attachment, form)?,
         Block::Opaque { raw } => BlockLine::Opaque {
-            raw: Verbatim::new(raw),
+            raw: Raw::new(Some(raw), form),
         },
         Block::Summary { text } => BlockLine::Summary { text },
     })
 }
 
 fn attachment_line<'a>(
-    attachment: &'a crate::attachment::Attachment,
-    attachments: &mut Attachments,
+    attachment: &'a Attachment,
+    form: &mut Form<'_>,
 ) -> Result<BlockLine<'a>, SessionError> {
-    let (data, file) = match attachments.store(attachment)? {
+    let (data, file) = match form.store(attachment)? {
         Stored::Inline(bytes) => (Some(STANDARD.encode(bytes)), None),
         Stored::File(name) => (None, Some(name)),
     };

@@ -1,23 +1,23 @@
 //! A session that is open for writing. All work on files runs on tokio's blocking threads.
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
-use std::{io, mem};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::attachments::{self, Attachments};
 use super::disk::{self, io_error};
+use super::encode::Form;
 use super::lock::LockedFile;
 use super::marks::Marks;
 use super::places::Places;
 use super::read::Loaded;
 use super::{blocking, encode};
 use crate::ids::SessionId;
-use crate::message::Role;
-use crate::session::{Header, Record, Session, SessionError, SessionTree};
+use crate::session::{Backlog, Header, Record, Session, SessionError, SessionTree};
 
 /// A session of a [`super::FileSystemJsonlStore`].
 pub(super) struct FileSession {
@@ -41,7 +41,7 @@ impl FileSession {
         Self::new(Writer {
             places,
             marks: Marks::default(),
-            pending: Vec::new(),
+            backlog: Backlog::of_new(),
             file: Place::Waiting(Box::new(header)),
         })
     }
@@ -65,7 +65,7 @@ impl FileSession {
         let session = Self::new(Writer {
             places,
             marks,
-            pending: Vec::new(),
+            backlog: Backlog::of_stored(),
             file: Place::Open(file),
         });
         (Box::new(session), tree)
@@ -106,7 +106,7 @@ struct Writer {
     places: Places,
     marks: Marks,
     /// What is not on disk yet. It waits for the disk alone: all in it can be stored.
-    pending: Vec<Record>,
+    backlog: Backlog<Record>,
     file: Place,
 }
 
@@ -132,7 +132,10 @@ impl Writer {
             };
             let refused = match self.storable(batch.records) {
                 Ok(records) => {
-                    self.pending.extend(records);
+                    for record in records {
+                        let is_answer = record.is_answer();
+                        self.backlog.push(record, is_answer);
+                    }
                     continue;
                 }
                 Err(refused) => refused,
@@ -155,17 +158,14 @@ impl Writer {
         Ok(records)
     }
 
-    /// Writes what is pending, or leaves it so.
+    /// Writes what is due, or leaves it so.
     fn flush(&mut self) -> Result<(), SessionError> {
-        let due = match self.file {
-            Place::Waiting(_) => self.pending.iter().any(is_answer),
-            Place::Open(_) => !self.pending.is_empty(),
-        };
-        if !due {
+        let batch = self.backlog.take();
+        if batch.is_empty() {
             return Ok(());
         }
-        let batch = mem::take(&mut self.pending);
-        self.write(&batch).inspect_err(|_| self.pending = batch)
+        self.write(&batch)
+            .inspect_err(|_| self.backlog.put_back(batch))
     }
 
     fn write(&mut self, batch: &[Record]) -> Result<(), SessionError> {
@@ -201,7 +201,7 @@ impl Writer {
     ) -> Result<(), SessionError> {
         for record in batch {
             let mark = self.marks.apply(record, base + out.len() as u64);
-            encode::record(&mut out, record, mark, attachments)?;
+            encode::record(&mut out, record, Form::Line(mark, attachments))?;
         }
         attachments.finish()?;
         match &mut self.file {
@@ -212,10 +212,6 @@ impl Writer {
             }
         }
     }
-}
-
-fn is_answer(record: &Record) -> bool {
-    matches!(record, Record::Message(message) if message.role == Role::Assistant)
 }
 
 struct OpenFile {

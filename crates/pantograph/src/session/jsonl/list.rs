@@ -280,7 +280,7 @@ impl Ends {
             return Ok(None);
         };
         let context = Context {
-            files: Path::new(""),
+            files: Some(Path::new("")),
             previous: None,
             created: self.header.created,
         };

@@ -13,7 +13,8 @@ use super::places::Places;
 use super::read;
 use super::window::Window;
 use crate::ids::MessageId;
-use crate::message::{Message, Metadata, Role};
+use crate::message::{Message, Metadata};
+use crate::session::chosen::Chosen;
 use crate::session::{LoadOptions, Record, SessionError};
 
 /// Reads the messages that `options` ask for, oldest first.
@@ -40,48 +41,6 @@ pub(super) fn load(
     Ok(messages)
 }
 
-/// What was chosen so far.
-struct Chosen<'o> {
-    options: &'o LoadOptions,
-    messages: Vec<Message>,
-    bytes: u64,
-    is_full: bool,
-}
-
-impl<'o> Chosen<'o> {
-    fn new(options: &'o LoadOptions) -> Self {
-        Self {
-            options,
-            messages: Vec::new(),
-            bytes: 0,
-            is_full: options.limit == Some(0),
-        }
-    }
-
-    /// Whether a message of this role can be wanted at all.
-    fn wants_role(&self, role: Option<&str>) -> bool {
-        let wanted = self.options.role.map(Role::as_str);
-        wanted.is_none() || wanted == role
-    }
-
-    /// Takes a message of `size` stored bytes if it is wanted and fits.
-    fn offer(&mut self, message: Message, size: usize) {
-        let options = self.options;
-        let has_key = |key: &String| message.metadata.contains_key(key);
-        if !options.metadata_key.as_ref().is_none_or(has_key) {
-            return;
-        }
-        self.bytes = self.bytes.saturating_add(size as u64);
-        let over = options.max_bytes.is_some_and(|max| self.bytes > max);
-        if over && !self.messages.is_empty() {
-            self.is_full = true;
-            return;
-        }
-        self.messages.push(message);
-        self.is_full = over || options.limit == Some(self.messages.len());
-    }
-}
-
 /// What is looked for on the way back.
 enum Next {
     /// The head, which no record has named yet.
@@ -106,7 +65,7 @@ fn from_end(
     let mut next = Next::Head;
     let mut metadata: HashMap<MessageId, Metadata> = HashMap::new();
     let context = Context {
-        files: &places.files,
+        files: Some(&places.files),
         previous: None,
         created,
     };
@@ -209,7 +168,7 @@ fn from_whole(
             continue;
         }
         let context = Context {
-            files: &places.files,
+            files: Some(&places.files),
             previous: node.previous.as_ref(),
             created,
         };
@@ -280,7 +239,7 @@ fn nodes<'a>(
             continue;
         }
         let context = Context {
-            files: &places.files,
+            files: Some(&places.files),
             previous: None,
             created,
         };

@@ -81,7 +81,7 @@ pub(super) fn session(reader: impl BufRead, places: &Places) -> Result<Loaded, S
     let first = first.as_ref().and_then(|block| block.lines().next());
     let header = header(first.as_ref(), places)?;
     let context = Context {
-        files: &places.files,
+        files: Some(&places.files),
         previous: None,
         created: header.created,
     };

@@ -24,6 +24,9 @@ pub(super) struct FlatBlock<'a, P> {
     // An item can be `null`, which is not the same as none.
     #[serde(borrow, default, deserialize_with = "present")]
     raw: Option<&'a RawValue>,
+    /// The same as text, for those who cannot keep an item byte for byte otherwise.
+    #[serde(borrow)]
+    raw_json: Option<Text<'a>>,
     #[serde(borrow)]
     id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -50,7 +53,14 @@ impl<P> FlatBlock<'_, P> {
         context: &Context<'_>,
         part: impl Fn(P) -> Result<ToolContent, Fault>,
     ) -> Result<Block, Fault> {
-        let raw = self.raw.map(keep).transpose()?;
+        let raw = match (self.raw, self.raw_json) {
+            (Some(raw), _) => Some(keep(raw)?),
+            (None, Some(text)) => Some(
+                RawJson::parse(&text.0)
+                    .map_err(|error| Fault::new(format!("`raw_json` is not JSON: {error}")))?,
+            ),
+            (None, None) => None,
+        };
         Ok(match &*self.kind.0 {
             "text" => Block::Text {
                 text: need(self.text, "text")?.0.into_owned(),
@@ -171,9 +181,12 @@ fn attachment(
                 "an attachment's data is not base64: {error}"
             ))),
         },
-        (None, Some(file)) if attachments::is_name(&file.0) => {
-            Ok(Attachment::stored(media_type, context.files.join(&*file.0)))
-        }
+        (None, Some(file)) if attachments::is_name(&file.0) => match context.files {
+            Some(files) => Ok(Attachment::stored(media_type, files.join(&*file.0))),
+            None => Err(Fault::new(
+                "an attachment must have its `data`: there is no directory for its `file`",
+            )),
+        },
         (None, Some(file)) => Err(Fault::new(format!(
             "an attachment's file must be named by its SHA-256, not `{}`",
             file.0

@@ -11,7 +11,7 @@ use crate::ids::{MessageId, SessionId};
 use crate::message::{Message, Metadata};
 use crate::session::jsonl::attachments::Attachments;
 use crate::session::jsonl::decode::{self, Context, Fault};
-use crate::session::jsonl::encode;
+use crate::session::jsonl::encode::{self, Form};
 use crate::session::jsonl::line::{Line as FileLine, lines};
 use crate::session::jsonl::marks::{Mark, Marks};
 use crate::session::jsonl::places::Places;
@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
                 }
                 Line::Stub(record) => {
                     let mark = marks.apply(&record, offset);
-                    encode::record(&mut out, &record, mark, &mut attachments)?;
+                    encode::record(&mut out, &record, Form::Line(mark, &mut attachments))?;
                 }
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
                 at: self.last_at,
             };
             let mark: Mark = marks.apply(&head, out.len() as u64);
-            encode::record(&mut out, &head, mark, &mut attachments)?;
+            encode::record(&mut out, &head, Form::Line(mark, &mut attachments))?;
         }
         Ok(out)
     }
@@ -210,7 +210,7 @@ impl<'a> Plan<'a> {
 
     fn read(&self, line: FileLine<&[u8]>) -> Result<Option<Record>, Fault> {
         let context = Context {
-            files: &self.files,
+            files: Some(&self.files),
             previous: self.known.previous(),
             created: self.header.created,
         };
@@ -303,14 +303,9 @@ impl<'a> Plan<'a> {
 
 /// A header for a file that has lost its own.
 fn substitute(id: SessionId) -> Header {
-    let time = id.as_uuid().get_timestamp().and_then(|time| {
-        let (seconds, nanos) = time.to_unix();
-        let seconds = i64::try_from(seconds).ok()?;
-        Timestamp::new(seconds, i32::try_from(nanos).ok()?).ok()
-    });
     Header {
         id,
-        created: time.unwrap_or(Timestamp::UNIX_EPOCH),
+        created: id.time().unwrap_or(Timestamp::UNIX_EPOCH),
         cwd: PathBuf::new(),
         metadata: Metadata::new(),
     }
