@@ -3,3 +3,8 @@
 //!
 //! For a Rust program that lets Lua code take part in agents' turns. It knows no extensions, no
 //! configuration and no screen.
+
+mod headers;
+pub mod standalone;
+
+pub use headers::{LUA_HEADERS, LUA_RELEASE};
