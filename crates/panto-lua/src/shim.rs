@@ -69,11 +69,16 @@ impl Shim {
                 true => Place::CanYield,
                 false => Place::CannotYield,
             };
-            let pending = pending.borrow::<Pending>()?;
-            Ok(match pending.wait(lua, &*waiter, place) {
+            let waiting = pending.borrow::<Pending>()?.wait(lua, &*waiter, place);
+            Ok(match waiting {
                 Waiting::Done => (false, None),
                 Waiting::Parked => (true, None),
-                Waiting::Refused(message) => (false, Some(message)),
+                Waiting::Refused(message) => {
+                    // Not when it is collected: what it holds, such as the place of a stream's
+                    // reader, is free again.
+                    drop(pending.take::<Pending>()?);
+                    (false, Some(message))
+                }
             })
         })?;
         let take = lua.create_function(|lua, pending: AnyUserData| {

@@ -85,6 +85,7 @@ pub(crate) struct Door {
     pub(crate) enter: Function,
     pub(crate) context: Option<Rc<dyn CallbackContext>>,
     pub(crate) on_error: Box<dyn Fn(&CallbackError)>,
+    pub(crate) stops_on_error: bool,
 }
 
 /// Leaves the context again, also when the callback panics.
@@ -135,7 +136,7 @@ impl Uv {
             ),
             Err(error) => crate::failure::text_and_traceback(&error),
         };
-        (door.on_error)(&CallbackError {
+        self.tell(&CallbackError {
             origin,
             message,
             traceback,
@@ -144,11 +145,18 @@ impl Uv {
 
     /// Tells the host of an error on another thread.
     pub(crate) fn report(&self, origin: &'static str, raised: Raised) {
-        (self.door().on_error)(&CallbackError {
+        self.tell(&CallbackError {
             origin,
             message: raised.message,
             traceback: raised.traceback,
         });
+    }
+
+    fn tell(&self, error: &CallbackError) {
+        (self.door().on_error)(error);
+        if self.door().stops_on_error {
+            self.stop();
+        }
     }
 }
 

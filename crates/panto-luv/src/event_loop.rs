@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -128,6 +129,38 @@ impl Uv {
     /// Makes [`run`](Self::run) return as soon as its current iteration is over.
     pub fn stop(&self) {
         self.0.stopped.set(true);
+        self.0.queue.inbox.ring();
+    }
+
+    /// Has `job` run on the owner thread in the loop's pending phase, once `future` has completed. Until then the
+    /// loop is alive.
+    ///
+    /// The future is polled while the loop waits, on its runtime, and must not touch Lua; the job may. Both are
+    /// dropped when the loop is.
+    pub fn when<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+        job: impl FnOnce(&Uv, T) + 'static,
+    ) {
+        self.add_alive();
+        self.when_unreferenced(future, |uv, output| {
+            uv.drop_alive();
+            job(uv, output);
+        });
+    }
+
+    /// The same without keeping the loop alive.
+    pub fn when_unreferenced<T: 'static>(
+        &self,
+        future: impl Future<Output = T> + 'static,
+        job: impl FnOnce(&Uv, T) + 'static,
+    ) {
+        // The queue and not the loop, which holds the task.
+        let queue = Rc::clone(self.queue());
+        self.tasks().spawn_detached(async move {
+            let output = future.await;
+            queue.push(move |uv| job(uv, output));
+        });
         self.0.queue.inbox.ring();
     }
 

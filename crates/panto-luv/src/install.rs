@@ -18,6 +18,7 @@ pub struct Options {
     environment: BTreeMap<OsString, OsString>,
     context: Option<Rc<dyn CallbackContext>>,
     on_error: Box<dyn Fn(&CallbackError)>,
+    stops_on_error: bool,
     terminal_is_taken: Box<dyn Fn() -> bool>,
 }
 
@@ -67,6 +68,7 @@ impl Options {
             environment: BTreeMap::new(),
             context: None,
             on_error: Box::new(callback::log_error),
+            stops_on_error: false,
             terminal_is_taken: Box::new(|| false),
         }
     }
@@ -97,6 +99,15 @@ impl Options {
     #[must_use]
     pub fn on_error(mut self, handler: impl Fn(&CallbackError) + 'static) -> Self {
         self.on_error = Box::new(handler);
+        self
+    }
+
+    /// Has an error in a callback also end the call of `run` that is under way, as by [`Uv::stop`].
+    ///
+    /// For a program that ends with the first error. Unless this is called the loop goes on.
+    #[must_use]
+    pub fn stop_on_error(mut self) -> Self {
+        self.stops_on_error = true;
         self
     }
 
@@ -135,6 +146,7 @@ pub(crate) fn module(lua: &Lua, options: Options) -> mlua::Result<(Uv, Table)> {
                 enter,
                 context: options.context,
                 on_error: options.on_error,
+                stops_on_error: options.stops_on_error,
             },
             callable,
             runtime: options.runtime,

@@ -1,5 +1,6 @@
 //! The command line: what can be said.
 
+mod lua;
 mod request;
 
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use panto_host::config::REASONING;
 
+pub(crate) use lua::{Before, LuaArgs};
 pub(crate) use request::Request;
 
 /// A terminal coding agent that its users extend in Lua.
@@ -38,6 +40,7 @@ Examples:
   panto -p \"hello\" --base-url http://127.0.0.1:8080/v1 --model qwen3
   panto models opus
   panto sessions
+  panto lua script.lua
   panto demo
 
 Exit codes:
@@ -51,6 +54,7 @@ Environment:
   PANTO_SESSION_DIR  where sessions lie [${XDG_DATA_HOME:-~/.local/share}/panto/sessions]
   XDG_CONFIG_HOME    where panto/config.toml lies [~/.config]
   XDG_DATA_HOME      where panto keeps its data [~/.local/share]
+  LUA_PATH, LUA_CPATH, LUA_INIT  what `panto lua` makes of them is in docs/lua.md
   PANTO_LOG          what to log to standard error, such as `debug` or `pantograph=trace`";
 
 /// Answering one prompt without a screen.
@@ -166,6 +170,8 @@ pub(crate) enum Command {
     /// Show, export or repair one session
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Run Lua, as extensions have it: a script, chunks, or standard input
+    Lua(LuaArgs),
     /// Play a scripted conversation: no key, no network, no configuration
     Demo(DemoArgs),
     /// Print a completion script for a shell

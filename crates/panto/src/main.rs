@@ -7,6 +7,7 @@ mod failure;
 mod keys;
 mod log;
 mod login;
+mod lua;
 mod models;
 mod panics;
 mod place;
@@ -54,6 +55,8 @@ fn answer(request: Request) -> Exit {
     let outcome = match request {
         // Reports by itself: what it says depends on the output format.
         Request::Run(run, common) => return run::run(run, &common),
+        // What fails in it is told as Lua's own program tells it.
+        Request::Command(Command::Lua(args), common) => return lua::run(args, &common),
         Request::Command(Command::Demo(demo), common) => return demo::run(&demo, &common),
         Request::Command(Command::Models(list), common) => models::list(&list, &common),
         Request::Command(Command::Sessions(list), common) => sessions::list(&list, &common),

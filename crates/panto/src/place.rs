@@ -172,7 +172,12 @@ pub(crate) fn wait_for<T>(
     outcome?
 }
 
-fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
+/// A runtime with these workers. It must be shut down in the background.
+///
+/// # Errors
+///
+/// The system gives no more threads or descriptors.
+pub(crate) fn runtime(workers: Workers) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = match workers {
         Workers::None => tokio::runtime::Builder::new_current_thread(),
         Workers::Few => {

@@ -177,6 +177,24 @@ impl Waiter for Parking {
 }
 
 #[test]
+fn a_refused_wait_leaves_the_stream_to_its_next_reader() {
+    let gate = Gate::new();
+    let script = Script::new().step(Step::new().on_open(&gate).then("Hi."));
+    let machine = machine_with(script, |embedding| {
+        embedding.waiter(Rc::new(Parking::default()))
+    });
+    machine.exec(
+        r#"
+        stream = new_agent():run("x")
+        -- Up to where it would wait.
+        local function read() while stream:next() do end end
+        assert(raised(read):find("no waiting here"))
+        assert(raised(read):find("no waiting here"))
+        "#,
+    );
+}
+
+#[test]
 fn a_host_parks_coroutines_that_wait_and_refuses_others() {
     let gate = Gate::new();
     let parking = Parking::default();

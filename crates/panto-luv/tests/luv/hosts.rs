@@ -123,6 +123,49 @@ fn a_future_can_be_awaited_with_the_loop_served() {
     );
 }
 
+#[test]
+fn what_is_to_happen_after_a_future_keeps_the_loop_alive() {
+    let bench = Bench::new();
+    let (sender, receiver) = tokio::sync::oneshot::channel::<u8>();
+    let got = Rc::new(Cell::new(None));
+    let seen = Rc::clone(&got);
+    bench
+        .uv
+        .when(receiver, move |_, number| seen.set(number.ok()));
+    assert!(bench.uv.is_alive());
+    std::thread::spawn(move || sender.send(7));
+    assert!(!bench.eval::<bool>("return uv.run()"));
+    assert_eq!(got.get(), Some(7));
+}
+
+#[test]
+fn or_not() {
+    let bench = Bench::new();
+    let (sender, receiver) = tokio::sync::oneshot::channel::<u8>();
+    let got = Rc::new(Cell::new(None));
+    let seen = Rc::clone(&got);
+    bench
+        .uv
+        .when_unreferenced(receiver, move |_, number| seen.set(number.ok()));
+    assert!(!bench.uv.is_alive());
+    assert!(!bench.eval::<bool>("return uv.run()"));
+    sender.send(7).unwrap();
+    bench.eval::<()>("uv.update_time() uv.new_timer():start(1, 0, function() end) uv.run()");
+    assert_eq!(got.get(), Some(7));
+}
+
+#[test]
+fn an_error_in_a_callback_ends_the_run_if_the_host_says_so() {
+    let script = r#"
+        local timer = uv.new_timer()
+        timer:start(0, 1, function() error("again") end)
+        return uv.run()
+    "#;
+    let bench = Bench::with(Options::new().stop_on_error());
+    assert!(bench.eval::<bool>(script));
+    assert_eq!(*bench.errors.borrow(), ["test:3: again"]);
+}
+
 /// A lane that is whatever number stands in a cell.
 struct Lane(Rc<Cell<ContextToken>>);
 

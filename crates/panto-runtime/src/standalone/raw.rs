@@ -1,0 +1,181 @@
+//! The places where the compiler cannot see what holds: a state whose chunks may do what mlua cannot check, and signal
+//! handlers, of which one reaches into Lua. Signals arrive on any thread; all else is on the owner thread.
+#![expect(
+    unsafe_code,
+    reason = "Lua's C modules and debug library, and what handlers of signals do"
+)]
+
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+
+use libc::c_int;
+use mlua::{Lua, LuaOptions, StdLib, ffi};
+use nix::errno::Errno;
+
+/// A state with all libraries of these, C modules and `debug` among them if they are.
+pub(super) fn new_state(libraries: StdLib) -> Lua {
+    // SAFETY: what mlua cannot check is what the state's chunks do with the `debug` library, with bytecode and with
+    // modules in C. Whoever runs a chunk here runs it with all the rights of the process, as a program in C.
+    unsafe { Lua::unsafe_new_with(libraries, LuaOptions::new()) }
+}
+
+/// Adds libraries to such a state.
+pub(super) fn add_libraries(lua: &Lua, libraries: StdLib) -> mlua::Result<()> {
+    lua.load_std_libs(libraries)
+}
+
+/// The main Lua thread of the interpreter that an interrupt is for; null if there is none.
+static MAIN: AtomicPtr<ffi::lua_State> = AtomicPtr::new(ptr::null_mut());
+/// The thread that owns it.
+static OWNER: AtomicUsize = AtomicUsize::new(0);
+/// Whether it was interrupted.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The writing end of the pipe that wakes its loop; -1 if it has none.
+static BELL: AtomicI32 = AtomicI32::new(-1);
+
+/// While it lives, SIGINT raises an error in the Lua code that runs; the second one ends the process.
+pub(super) struct Interrupts {
+    previous: libc::sigaction,
+    bell: Option<OwnedFd>,
+}
+
+impl Interrupts {
+    /// Takes SIGINT for the state, whose owner thread this must be. `None` if the process was started to ignore it,
+    /// or another state has it.
+    pub(super) fn take(lua: &Lua) -> Option<Self> {
+        let previous = action(libc::SIGINT);
+        if previous.sa_sigaction == libc::SIG_IGN {
+            return None;
+        }
+        let main = lua.current_thread().state();
+        MAIN.compare_exchange(ptr::null_mut(), main, Ordering::SeqCst, Ordering::SeqCst)
+            .ok()?;
+        OWNER.store(this_thread(), Ordering::SeqCst);
+        INTERRUPTED.store(false, Ordering::SeqCst);
+        // Without SA_RESTART, so that a chunk that waits for input hears of it.
+        set_handler(libc::SIGINT, on_interrupt as *const () as usize, 0);
+        Some(Self {
+            previous,
+            bell: None,
+        })
+    }
+
+    /// Has an interrupt also write a byte to `bell`.
+    pub(super) fn ring(&mut self, bell: OwnedFd) {
+        BELL.store(bell.as_raw_fd(), Ordering::SeqCst);
+        self.bell = Some(bell);
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        if action(libc::SIGINT).sa_sigaction == on_interrupt as *const () as usize {
+            // SAFETY: the action is one that the system gave.
+            unsafe { libc::sigaction(libc::SIGINT, &self.previous, ptr::null_mut()) };
+        }
+        // Before the pipe is closed and the state goes. A handler runs on this thread only, so none is under way.
+        BELL.store(-1, Ordering::SeqCst);
+        MAIN.store(ptr::null_mut(), Ordering::SeqCst);
+    }
+}
+
+/// Whether an interrupt came since they were taken last.
+pub(super) fn was_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+extern "C" fn on_interrupt(_signal: c_int) {
+    let errno = Errno::last_raw();
+    interrupt();
+    Errno::set_raw(errno);
+}
+
+fn interrupt() {
+    let main = MAIN.load(Ordering::SeqCst);
+    // Who handles the signal by now calls what handled it before, and means something else by it.
+    let is_ours = action(libc::SIGINT).sa_sigaction == on_interrupt as *const () as usize;
+    if main.is_null() || !is_ours {
+        return;
+    }
+    let owner = OWNER.load(Ordering::SeqCst);
+    if this_thread() != owner {
+        // SAFETY: the owner thread lives at least until it takes the handler back, and made the number itself.
+        unsafe { libc::pthread_kill(owner as libc::pthread_t, libc::SIGINT) };
+        return;
+    }
+    INTERRUPTED.store(true, Ordering::SeqCst);
+    set_handler(libc::SIGINT, libc::SIG_DFL, 0);
+    // SAFETY: the state lives, since its owner clears `MAIN` before it goes, and this is its owner thread. Lua has this
+    // function for being called in a handler of a signal at any time.
+    unsafe { ffi::lua_sethook(main, Some(raise), ffi::LUA_MASKCOUNT, 1) };
+    let bell = BELL.load(Ordering::SeqCst);
+    if bell >= 0 {
+        // SAFETY: the descriptor is open, since its owner clears `BELL` before it closes it, on this thread; one byte is
+        // read from a constant. The pipe has room: this happens once.
+        unsafe { libc::write(bell, [0_u8].as_ptr().cast(), 1) };
+    }
+}
+
+/// Raises the interrupt in the Lua code that runs.
+unsafe extern "C-unwind" fn raise(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: Lua calls this with its own state, between two instructions, where an error may be raised and there is
+    // stack for it. Nothing here has a destructor that raising would skip.
+    unsafe {
+        ffi::lua_sethook(state, None, 0, 0);
+        ffi::lua_pushstring(state, c"interrupted!".as_ptr());
+        ffi::lua_error(state);
+    }
+}
+
+/// From now on a write that nobody can read fails, unless it is standard output that nobody reads: then the process ends
+/// as by SIGPIPE, which it is not told of otherwise. Programs that it starts are as ever.
+pub(super) fn end_with_standard_output() {
+    set_handler(
+        libc::SIGPIPE,
+        on_broken_pipe as *const () as usize,
+        libc::SA_RESTART,
+    );
+}
+
+extern "C" fn on_broken_pipe(_signal: c_int) {
+    let errno = Errno::last_raw();
+    let mut output = libc::pollfd {
+        fd: libc::STDOUT_FILENO,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: one `pollfd` is given, and outlives the call; the number need not be open.
+    let found = unsafe { libc::poll(&mut output, 1, 0) };
+    if found > 0 && output.revents & (libc::POLLERR | libc::POLLHUP) != 0 {
+        set_handler(libc::SIGPIPE, libc::SIG_DFL, 0);
+        // SAFETY: raising a signal has no conditions; it is heard when this handler returns.
+        unsafe { libc::raise(libc::SIGPIPE) };
+    }
+    Errno::set_raw(errno);
+}
+
+/// What the process does when it gets the signal.
+fn action(signal: c_int) -> libc::sigaction {
+    // SAFETY: all zeros are an action, which the call below fills in.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: only the second pointer is written to.
+    unsafe { libc::sigaction(signal, ptr::null(), &mut action) };
+    action
+}
+
+/// Has the process call `handler`, which is one of this file's or the system's own, when it gets the signal.
+fn set_handler(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
+    // SAFETY: all zeros are an action, without a handler and with an empty mask.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = flags;
+    // SAFETY: the handlers of this file call only what may be called at any time: they allocate nothing and take no lock.
+    unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
+}
+
+fn this_thread() -> usize {
+    // SAFETY: it has no conditions.
+    unsafe { libc::pthread_self() as usize }
+}
