@@ -18,6 +18,7 @@ mod options;
 mod protocol;
 mod raw;
 mod runtime;
+pub mod sandbox;
 pub mod standalone;
 mod store;
 mod surroundings;
