@@ -7,6 +7,7 @@ mod contents;
 mod decode;
 mod fresh_ids;
 mod item;
+mod plain;
 mod request;
 mod stopped;
 mod thinking;

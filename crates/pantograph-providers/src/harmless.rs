@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use pantograph::{RawJson, tool_input};
 
 /// Whether a text says nothing to any provider.
@@ -14,7 +15,7 @@ pub(crate) fn is_blank(text: &str) -> bool {
 
 /// The text without NUL.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    match text.contains('\0') {
+    match memchr::memchr(0, text.as_bytes()).is_some() {
         true => Cow::Owned(text.replace('\0', "\u{FFFD}")),
         false => Cow::Borrowed(text),
     }
@@ -39,6 +40,8 @@ pub(crate) fn object(input: &str) -> RawJson {
 /// JSON text with `\ufffd` for each `\u0000`; `None` if there is none.
 fn without_nul(json: &str) -> Option<String> {
     const NUL: &str = "\\u0000";
+    // Almost never there.
+    memmem::find(json.as_bytes(), NUL.as_bytes())?;
     let mut harmless = String::new();
     let mut copied = 0;
     let mut at = 0;

@@ -10,6 +10,7 @@ mod details;
 mod flags;
 mod message;
 mod messages;
+mod plain;
 mod reasoning;
 mod request;
 

@@ -3,16 +3,16 @@
 //! The format is `sse-stream`'s part (byte order mark, line ends, comments, fields). Here each
 //! event gets a bound, and failures become provider errors.
 
-mod halves;
 mod tail;
 
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream};
-use pantograph::ProviderError;
+use pantograph::{ProviderError, surrogates};
 use parking_lot::Mutex;
 use sse_stream::{Error, Sse, SseByteStream};
 use tail::Tail;
@@ -62,7 +62,7 @@ impl Events {
                 ..
             } = sse
             {
-                let data = halves::replaced(data);
+                let data = mended(data);
                 return Poll::Ready(Some(Ok(Event { name: event, data })));
             }
         }
@@ -92,12 +92,28 @@ impl Events {
     }
 }
 
+/// The data without escapes of half characters, which servers send that cut text by UTF-16 units.
+fn mended(data: String) -> String {
+    match surrogates::mended(&data) {
+        Cow::Borrowed(_) => data,
+        Cow::Owned(mended) => mended,
+    }
+}
+
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) name: Option<String>,
     /// Lines joined by line feeds.
     pub(crate) data: String,
+}
+
+impl Event {
+    /// Whether it says that there are no more.
+    pub(crate) fn is_done(&self) -> bool {
+        // Nearly all events are objects.
+        !self.data.starts_with('{') && self.data.trim() == "[DONE]"
+    }
 }
 
 /// A body that fails once too much came without an event.

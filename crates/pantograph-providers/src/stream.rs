@@ -166,7 +166,7 @@ impl<D: Decoder> WireStream<D> {
                 };
                 self.lull = None;
                 match event {
-                    Some(event) if event.data.trim() != "[DONE]" => self.take(event)?,
+                    Some(event) if !event.is_done() => self.take(event)?,
                     _ => {
                         let other = events.other_text();
                         self.state = State::Ended;

@@ -68,8 +68,8 @@ fn deltas(mut stream: Box<dyn ProtocolStream>) -> usize {
 }
 
 /// One is the delta itself. The decoder of server-sent events takes one for an event's data and
-/// one for its name; `openai-chat` has no names, but a list in each event. A text with escapes,
-/// as some of these are, is put together in one more.
+/// one for its name, if it has one. A text with escapes, as some of these are, is put together in
+/// one more.
 #[test]
 fn a_delta_costs_a_few_allocations_and_one_more_for_escapes() {
     const ESCAPED: f64 = 0.15;

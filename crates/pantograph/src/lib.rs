@@ -50,6 +50,7 @@ mod raw_json;
 mod registry;
 mod retry;
 pub mod session;
+pub mod surrogates;
 mod tool;
 pub mod tool_input;
 mod transcript;

@@ -10,8 +10,9 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::raw_json::RawJson;
+use crate::surrogates;
 use crate::tool::ToolDeclaration;
-use check::{Kind, check, repair_surrogates};
+use check::{Kind, check};
 use excerpt::{Excerpt, Malformed};
 
 /// Reads the input of a call of the declared tool.
@@ -28,7 +29,7 @@ pub fn parse(input: &str, declaration: &ToolDeclaration) -> Result<RawJson, Inpu
     if input.trim().is_empty() {
         return absent("is empty", declaration);
     }
-    let repaired = repair_surrogates(input);
+    let repaired = surrogates::mended(input);
     match check(&repaired) {
         Ok(Kind::Object) => RawJson::parse(&repaired)
             .map_err(|cause| error(Problem::Malformed(Malformed::new(&repaired, &cause)))),
@@ -46,7 +47,7 @@ pub fn parse(input: &str, declaration: &ToolDeclaration) -> Result<RawJson, Inpu
 /// An object is given as [`parse`] does, nothing and `null` are `{}`, and any other text is the
 /// value of the one key `malformed_input`.
 pub fn wire_object(input: &str) -> RawJson {
-    let repaired = repair_surrogates(input);
+    let repaired = surrogates::mended(input);
     match check(&repaired) {
         Ok(Kind::Object) => {
             if let Ok(object) = RawJson::parse(&repaired) {

@@ -10,9 +10,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::binding::{self, NEVER, Prefix};
-use super::event::{Block, BlockKind, Delta, Event, EventKind, is_unknown_event, is_unknown_name};
+use super::event::{
+    Added, Block, BlockKind, Delta, Event, EventKind, is_unknown_event, is_unknown_name,
+};
 use super::thinking;
 use crate::failure;
+use crate::frame::Frame;
 use crate::harmless;
 use crate::stream::Decoder;
 
@@ -29,6 +32,8 @@ pub(super) struct MessagesDecoder {
     /// The index of the next block. Servers exist that give every block the same.
     next: u32,
     stop: StopReason,
+    /// Of the last delta, the number of its block and what it added.
+    frame: Frame<(u32, Added)>,
 }
 
 struct Open {
@@ -66,6 +71,7 @@ impl MessagesDecoder {
             is_altered: false,
             next: 0,
             stop: StopReason::End,
+            frame: Frame::default(),
         }
     }
 
@@ -123,7 +129,7 @@ impl MessagesDecoder {
     fn delta(
         &mut self,
         number: u32,
-        delta: Delta,
+        delta: Delta<'_>,
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
         let found = self
@@ -152,24 +158,26 @@ impl MessagesDecoder {
         let index = open.index;
         match &mut open.kind {
             Kind::Text { is_blank } => {
-                let text = delta.text.unwrap_or_default();
+                let text = delta.text.unwrap_or_default().0.into_owned();
                 *is_blank = *is_blank && harmless::is_blank(&text);
                 self.is_altered |= text.contains('\0');
                 out.extend(text_delta(index, text));
             }
             Kind::Thinking { signature } => {
-                out.extend(delta.thinking.and_then(|text| thinking_delta(index, text)));
+                let text = delta.thinking.map(|text| text.0.into_owned());
+                out.extend(text.and_then(|text| thinking_delta(index, text)));
                 signature.push_str(delta.signature.as_deref().unwrap_or_default());
             }
             Kind::Call { input } => {
-                if let Some(json) = delta.partial_json.filter(|json| !json.is_empty()) {
+                let json = delta.partial_json.map(|json| json.0.into_owned());
+                if let Some(json) = json.filter(|json| !json.is_empty()) {
                     *input = None;
                     out.push_back(ProtocolEvent::ToolCallDelta { index, json });
                 }
             }
             Kind::Opaque { text, input, .. } => {
-                text.push_str(delta.text.as_deref().unwrap_or_default());
-                input.push_str(delta.partial_json.as_deref().unwrap_or_default());
+                text.push_str(&delta.text.unwrap_or_default().0);
+                input.push_str(&delta.partial_json.unwrap_or_default().0);
             }
         }
         Ok(())
@@ -214,7 +222,7 @@ impl MessagesDecoder {
         }
     }
 
-    fn stopped(&mut self, delta: &Delta) -> Result<(), ProviderError> {
+    fn stopped(&mut self, delta: &Delta<'_>) -> Result<(), ProviderError> {
         self.stop = match delta.stop_reason.as_deref() {
             None => return Ok(()),
             Some("tool_use") => StopReason::ToolCalls,
@@ -227,19 +235,19 @@ impl MessagesDecoder {
     }
 }
 
-impl Delta {
+impl Delta<'_> {
     fn has_text(&self) -> bool {
-        self.text.as_ref().is_some_and(|text| !text.is_empty())
+        self.text.as_ref().is_some_and(|text| !text.0.is_empty())
     }
 
     fn has_thinking(&self) -> bool {
         let thinking = self.thinking.as_ref();
-        thinking.is_some_and(|thinking| !thinking.is_empty())
+        thinking.is_some_and(|thinking| !thinking.0.is_empty())
     }
 
     fn has_input(&self) -> bool {
         let input = self.partial_json.as_ref();
-        input.is_some_and(|input| !input.is_empty())
+        input.is_some_and(|input| !input.0.is_empty())
     }
 
     /// Whether a block of the kind can take it.
@@ -271,6 +279,11 @@ impl Decoder for MessagesDecoder {
         data: &str,
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
+        if name != Some("error")
+            && let Some((text, (number, added))) = self.frame.read(data)
+        {
+            return self.delta(number, Delta::of(added, text), out);
+        }
         let event: Event<'_> = match serde_json::from_str(data) {
             Ok(event) => event,
             // An event of a kind that is not known may have any shape.
@@ -285,9 +298,7 @@ impl Decoder for MessagesDecoder {
         let number = event.index.unwrap_or_default();
         match event.kind {
             EventKind::MessageStart => {
-                let usage = event.message.and_then(|message| message.usage);
-                let usage = usage.map(|usage| (*usage).into());
-                out.extend(usage.map(ProtocolEvent::Usage));
+                out.extend(event.first_usage().map(ProtocolEvent::Usage));
             }
             EventKind::ContentBlockStart => {
                 if let Some(block) = event.content_block {
@@ -296,13 +307,15 @@ impl Decoder for MessagesDecoder {
             }
             EventKind::ContentBlockDelta => {
                 if let Some(delta) = event.delta {
+                    if let Some((added, text)) = delta.sole() {
+                        self.frame.remember(data, text, (number, added));
+                    }
                     self.delta(number, delta, out)?;
                 }
             }
             EventKind::ContentBlockStop => self.end_block(number, out),
             EventKind::MessageDelta => {
-                let usage = event.usage.map(|usage| (*usage).into());
-                out.extend(usage.map(ProtocolEvent::Usage));
+                out.extend(event.usage().map(ProtocolEvent::Usage));
                 if let Some(delta) = &event.delta {
                     self.stopped(delta)?;
                 }
@@ -344,7 +357,7 @@ fn whole_item(block: &str, text: String, input: &str) -> Option<RawJson> {
     Some(RawJson::from_value(&item))
 }
 
-fn refusal(delta: &Delta) -> ProviderError {
+fn refusal(delta: &Delta<'_>) -> ProviderError {
     let details = delta.stop_details.as_ref();
     let explanation = details.and_then(|details| details.explanation.as_deref());
     let mut error = ProviderError::new(

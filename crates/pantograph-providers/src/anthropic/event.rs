@@ -1,14 +1,17 @@
 //! The events of the API, as far as they are read.
 
+use std::borrow::Cow;
+
 use pantograph::Usage;
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde_json::value::RawValue;
 
+use crate::frame::Text;
 use crate::lenient;
 
-/// Any event. Flat, so that it is read in one pass; what most events lack is boxed, since what is
-/// read is moved.
+/// Any event. Flat, so that it is read in one pass; what may be of any shape is read when it is
+/// looked at.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", default)]
@@ -16,13 +19,27 @@ pub(super) struct Event<'a> {
     pub(super) index: Option<u32>,
     #[serde(borrow)]
     pub(super) content_block: Option<&'a RawValue>,
-    pub(super) delta: Option<Delta>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    pub(super) message: Option<Box<Started>>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    pub(super) usage: Option<Box<WireUsage>>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
+}
+
+impl Event<'_> {
+    /// What the message that begins has used.
+    pub(super) fn first_usage(&self) -> Option<Usage> {
+        let message: Started = lenient::read(self.message?)?;
+        message.usage.map(WireUsage::into)
+    }
+
+    /// What the message has used so far.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        lenient::read(self.usage?).map(WireUsage::into)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -44,13 +61,56 @@ pub(super) enum EventKind {
 /// The delta of a block or of the message.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta {
-    pub(super) text: Option<String>,
-    pub(super) thinking: Option<String>,
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
     pub(super) signature: Option<String>,
-    pub(super) partial_json: Option<String>,
+    #[serde(borrow)]
+    pub(super) partial_json: Option<Text<'a>>,
     pub(super) stop_reason: Option<String>,
     pub(super) stop_details: Option<Box<StopDetails>>,
+}
+
+/// What the delta of a block adds to it.
+#[derive(Clone, Copy)]
+pub(super) enum Added {
+    Text,
+    Thinking,
+    Input,
+}
+
+impl<'a> Delta<'a> {
+    /// The delta that adds a text and nothing else.
+    pub(super) fn of(added: Added, text: String) -> Self {
+        let text = Some(Text(Cow::Owned(text)));
+        let nothing = Self::default();
+        match added {
+            Added::Text => Self { text, ..nothing },
+            Added::Thinking => Self {
+                thinking: text,
+                ..nothing
+            },
+            Added::Input => Self {
+                partial_json: text,
+                ..nothing
+            },
+        }
+    }
+
+    /// What it adds, if that is one text and nothing else.
+    pub(super) fn sole(&self) -> Option<(Added, &Text<'a>)> {
+        if self.signature.is_some() {
+            return None;
+        }
+        match (&self.text, &self.thinking, &self.partial_json) {
+            (Some(text), None, None) => Some((Added::Text, text)),
+            (None, Some(text), None) => Some((Added::Thinking, text)),
+            (None, None, Some(text)) => Some((Added::Input, text)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -82,20 +142,20 @@ pub(super) enum BlockKind {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Started {
+struct Started {
     #[serde(default, deserialize_with = "lenient::field")]
-    pub(super) usage: Option<Box<WireUsage>>,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireUsage {
-    #[serde(default, deserialize_with = "lenient::field")]
+struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     output_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_creation_input_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_read_input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::field")]
     output_tokens_details: Option<OutputDetails>,
@@ -103,7 +163,7 @@ pub(super) struct WireUsage {
 
 #[derive(Deserialize)]
 struct OutputDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     thinking_tokens: Option<u64>,
 }
 

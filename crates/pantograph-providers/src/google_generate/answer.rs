@@ -1,12 +1,10 @@
 //! The events of the API, as far as they are read.
 
-use std::fmt;
-
 use pantograph::Usage;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::few::Few;
 use crate::lenient;
 
 /// One event: a piece of an answer, which has no kind of its own.
@@ -14,7 +12,7 @@ use crate::lenient;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Event<'a> {
     #[serde(borrow)]
-    pub(super) candidates: Option<Vec<Candidate<'a>>>,
+    pub(super) candidates: Option<Few<Candidate<'a>>>,
     pub(super) prompt_feedback: Option<PromptFeedback>,
     #[serde(default, deserialize_with = "lenient::field")]
     pub(super) usage_metadata: Option<WireUsage>,
@@ -45,38 +43,7 @@ pub(super) struct Candidate<'a> {
 #[derive(Deserialize)]
 pub(super) struct Content<'a> {
     #[serde(borrow)]
-    pub(super) parts: Option<Parts<'a>>,
-}
-
-/// The parts of a content. Most have one, which needs no list.
-pub(super) struct Parts<'a> {
-    pub(super) first: Option<&'a RawValue>,
-    pub(super) others: Vec<&'a RawValue>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(PartsVisitor)
-    }
-}
-
-struct PartsVisitor;
-
-impl<'de> Visitor<'de> for PartsVisitor {
-    type Value = Parts<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of parts")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let first = list.next_element()?;
-        let mut others = Vec::new();
-        while let Some(part) = list.next_element()? {
-            others.push(part);
-        }
-        Ok(Parts { first, others })
-    }
+    pub(super) parts: Option<Few<&'a RawValue>>,
 }
 
 /// Why a request was not answered at all.
@@ -91,17 +58,17 @@ pub(super) struct PromptFeedback {
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireUsage {
     /// Those of the cache included.
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_content_token_count: Option<u64>,
     /// What tools of the provider added to the prompt; not part of its count.
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     tool_use_prompt_token_count: Option<u64>,
     /// Thoughts excluded.
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     candidates_token_count: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     thoughts_token_count: Option<u64>,
 }
 

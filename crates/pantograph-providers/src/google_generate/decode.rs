@@ -11,8 +11,11 @@ use serde_json::value::RawValue;
 use super::answer::{Candidate, Event, WireUsage};
 use super::fresh_ids::FreshIds;
 use super::item::{self, FunctionCall, Part, Pieces};
+use super::plain::Plain;
 use super::stopped;
 use crate::failure;
+use crate::frame::Frame;
+use crate::lenient;
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -28,6 +31,8 @@ pub(super) struct GenerateDecoder {
     stop: Option<StopReason>,
     has_calls: bool,
     usage: Option<WireUsage>,
+    /// Of the last plain event, and whether its text was thought.
+    frame: Frame<bool>,
 }
 
 /// A block of text that may go on.
@@ -47,7 +52,32 @@ impl GenerateDecoder {
             stop: None,
             has_calls: false,
             usage: None,
+            frame: Frame::default(),
         }
+    }
+
+    /// Takes an event in if it is plain.
+    fn plain(&mut self, data: &str, out: &mut VecDeque<ProtocolEvent>) -> bool {
+        let (text, usage, is_thought) = match self.frame.read_with(data) {
+            Some((text, usage, is_thought)) => (text, Some(usage), is_thought),
+            None => {
+                let Some(plain) = Plain::read(data) else {
+                    return false;
+                };
+                if let Some(usage) = plain.usage {
+                    let text = &plain.text;
+                    self.frame
+                        .remember_with(data, text, usage, plain.is_thought);
+                }
+                let usage = plain.usage.and_then(lenient::read);
+                (plain.text.0.into_owned(), usage, plain.is_thought)
+            }
+        };
+        self.usage(usage, out);
+        if !text.is_empty() {
+            self.text(text, is_thought, None, out);
+        }
+        true
     }
 
     fn candidate(
@@ -56,10 +86,8 @@ impl GenerateDecoder {
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
         let parts = candidate.content.and_then(|content| content.parts);
-        if let Some(parts) = parts {
-            for raw in parts.first.into_iter().chain(parts.others) {
-                self.part(raw, out)?;
-            }
+        for raw in parts.into_iter().flatten() {
+            self.part(raw, out)?;
         }
         if let Some(reason) = &candidate.finish_reason
             && let Some(stop) = stopped::stop(reason, candidate.finish_message.as_deref())?
@@ -164,6 +192,15 @@ impl GenerateDecoder {
         out.push_back(ProtocolEvent::BlockEnd { index });
     }
 
+    /// Says what was used, if it is not the same as before.
+    fn usage(&mut self, usage: Option<WireUsage>, out: &mut VecDeque<ProtocolEvent>) {
+        if let Some(usage) = usage
+            && self.usage.replace(usage) != Some(usage)
+        {
+            out.push_back(ProtocolEvent::Usage(usage.into()));
+        }
+    }
+
     fn close(&mut self, out: &mut VecDeque<ProtocolEvent>) {
         if let Some(open) = self.open.take() {
             let index = open.index;
@@ -184,6 +221,9 @@ impl Decoder for GenerateDecoder {
         if name == Some("error") || Event::are_errors(data) {
             return Err(failure::in_stream(data));
         }
+        if self.plain(data, out) {
+            return Ok(());
+        }
         let event: Event<'_> = match serde_json::from_str(data) {
             Ok(event) => event,
             // Events of the protocol have no name; one that has may be anything.
@@ -195,12 +235,7 @@ impl Decoder for GenerateDecoder {
         if event.error.is_some() {
             return Err(failure::in_stream(data));
         }
-        if let Some(usage) = event.usage_metadata
-            && self.usage != Some(usage)
-        {
-            self.usage = Some(usage);
-            out.push_back(ProtocolEvent::Usage(usage.into()));
-        }
+        self.usage(event.usage_metadata, out);
         if let Some(error) = event.prompt_feedback.as_ref().and_then(stopped::blocked) {
             return Err(error);
         }

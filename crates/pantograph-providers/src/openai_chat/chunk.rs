@@ -10,44 +10,38 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::few::Few;
 use crate::lenient;
 
-/// What one event holds. Fields that are not here do not matter, and those that most events lack
-/// are boxed, since what is read is moved.
+/// What one event holds. Fields that are not here do not matter; those that may be of any shape
+/// are read when they are looked at.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    usage: Option<Box<WireUsage>>,
+    pub(super) choices: Option<Few<Choice<'a>>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     /// Where Groq reported usage before it took `stream_options`.
-    #[serde(default, deserialize_with = "lenient::field")]
-    x_groq: Option<Box<UsageBeside>>,
+    #[serde(borrow)]
+    x_groq: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "lenient::field")]
-    object: Option<Object>,
+    #[serde(borrow)]
+    object: Option<&'a RawValue>,
 }
 
 impl Chunk<'_> {
     pub(super) fn is_error(&self) -> bool {
-        self.error.is_some() || self.object == Some(Object::Error)
+        // What Mistral and old vLLM call such an event.
+        let is_named = |object: &RawValue| matches!(object.get(), r#""error""# | r#""Error""#);
+        self.error.is_some() || self.object.is_some_and(is_named)
     }
 
-    pub(super) fn usage(&mut self) -> Option<Usage> {
-        let beside = self.x_groq.take().and_then(|beside| beside.usage);
-        self.usage.take().or(beside).map(|usage| (*usage).into())
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let beside = || lenient::read::<UsageBeside>(self.x_groq?)?.usage;
+        let usage = self.usage.and_then(lenient::read).or_else(beside);
+        usage.map(WireUsage::into)
     }
-}
-
-/// What Mistral and old vLLM call an event.
-#[derive(PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Object {
-    #[serde(alias = "Error")]
-    Error,
-    #[serde(other)]
-    Other,
 }
 
 #[derive(Deserialize)]
@@ -58,8 +52,15 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) finish_reason: Option<Cow<'a, str>>,
     /// Where Moonshot reports it.
-    #[serde(default, deserialize_with = "lenient::field")]
-    pub(super) usage: Option<Box<WireUsage>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+impl Choice<'_> {
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let usage: Option<WireUsage> = self.usage.and_then(lenient::read);
+        usage.map(WireUsage::into)
+    }
 }
 
 #[derive(Deserialize)]
@@ -108,35 +109,35 @@ pub(super) struct FunctionDelta {
 #[derive(Deserialize)]
 struct UsageBeside {
     #[serde(default, deserialize_with = "lenient::field")]
-    usage: Option<Box<WireUsage>>,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct WireUsage {
-    #[serde(default, deserialize_with = "lenient::field")]
+struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     completion_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::field")]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default, deserialize_with = "lenient::field")]
     completion_tokens_details: Option<CompletionDetails>,
     /// DeepSeek's word for what was cached.
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     reasoning_tokens: Option<u64>,
 }
 

@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use super::calls::{Calls, Slot};
 use super::chunk::{CallDelta, Choice, Chunk, ContentDelta, Delta};
 use super::details::Details;
+use super::plain::Plain;
 use crate::failure;
+use crate::frame::{Frame, Text};
 use crate::stream::Decoder;
 
 /// Reads the events of one answer.
@@ -24,6 +26,9 @@ pub(super) struct ChatDecoder {
     calls: Calls,
     refusal: String,
     stop: Option<StopReason>,
+    frame: Frame<Kind>,
+    /// Whether the last event was of a call, and so the next is no plain one.
+    is_calling: bool,
 }
 
 impl ChatDecoder {
@@ -34,7 +39,36 @@ impl ChatDecoder {
             calls: Calls::default(),
             refusal: String::new(),
             stop: None,
+            frame: Frame::default(),
+            is_calling: false,
         }
+    }
+
+    /// Takes an event in if it is plain.
+    fn plain(&mut self, data: &str, out: &mut VecDeque<ProtocolEvent>) -> bool {
+        let (text, kind) = match self.frame.read(data) {
+            Some(framed) => framed,
+            None if self.is_calling => return false,
+            None => {
+                let Some(plain) = Plain::read(data) else {
+                    return false;
+                };
+                let said = |text: &Text<'_>| !text.0.is_empty();
+                let (text, kind) = match (plain.text.filter(said), plain.thought.filter(said)) {
+                    (Some(text), None) => (text, Kind::Text),
+                    (None, Some(thought)) => (thought, Kind::Thinking),
+                    (None, None) => return true,
+                    (Some(_), Some(_)) => return false,
+                };
+                self.frame.remember(data, &text, kind);
+                (text.0.into_owned(), kind)
+            }
+        };
+        match kind {
+            Kind::Text => self.blocks.text(text, out),
+            Kind::Thinking => self.blocks.thinking(Some(text), Vec::new(), out),
+        }
+        true
     }
 
     fn choice(
@@ -42,10 +76,10 @@ impl ChatDecoder {
         choice: Choice<'_>,
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
+        let usage = choice.usage();
         if let Some(delta) = choice.delta {
             self.delta(delta, out)?;
         }
-        let usage = choice.usage.map(|usage| (*usage).into());
         out.extend(usage.map(ProtocolEvent::Usage));
         match choice.finish_reason.as_deref() {
             // Some servers repeat it with the usage, and not always the same.
@@ -62,6 +96,7 @@ impl ChatDecoder {
         delta: Delta<'_>,
         out: &mut VecDeque<ProtocolEvent>,
     ) -> Result<(), ProviderError> {
+        self.is_calling = delta.tool_calls.is_some() || delta.function_call.is_some();
         // Servers that have both fields say the same in both.
         let thought = [delta.reasoning_content, delta.reasoning]
             .into_iter()
@@ -108,7 +143,10 @@ impl Decoder for ChatDecoder {
         if name == Some("error") {
             return Err(failure::in_stream(data));
         }
-        let mut chunk: Chunk<'_> = match serde_json::from_str(data) {
+        if self.plain(data, out) {
+            return Ok(());
+        }
+        let chunk: Chunk<'_> = match serde_json::from_str(data) {
             Ok(chunk) => chunk,
             // Events of the protocol have no name; one that has may be anything.
             Err(_) if data.trim().is_empty() || name.is_some_and(|name| name != "message") => {

@@ -123,11 +123,11 @@ impl<'a> Response<'a> {
 #[derive(Deserialize)]
 pub(super) struct WireUsage {
     /// Those of the cache included.
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::field")]
     input_tokens_details: Option<InputDetails>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     output_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::field")]
     output_tokens_details: Option<OutputDetails>,
@@ -136,15 +136,15 @@ pub(super) struct WireUsage {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct OutputDetails {
-    #[serde(default, deserialize_with = "lenient::field")]
+    #[serde(default, deserialize_with = "lenient::count")]
     reasoning_tokens: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ mod agent;
 mod anthropic;
 mod certificates;
 mod connection;
+mod frames;
 mod google_generate;
 mod many;
 mod moves;

@@ -21,7 +21,6 @@ mod messages;
 mod outline;
 mod places;
 mod read;
-mod surrogates;
 mod window;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! Whether a text is JSON that decodes, and what kind of value.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -8,49 +7,6 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 /// How deep input may nest. Below the limit of `serde_json`, so that it still decodes inside
 /// other values.
 const MAX_DEPTH: usize = 100;
-
-/// Replaces escapes of surrogates that are not one of a pair. Nothing moves: both escapes have
-/// the same length. Looks at backslashes only, since valid JSON has them in strings only.
-pub(super) fn repair_surrogates(input: &str) -> Cow<'_, str> {
-    // Most inputs have none, and this search is the faster by far.
-    if !input.contains("\\u") {
-        return Cow::Borrowed(input);
-    }
-    let mut repaired = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(found) = input.as_bytes()[at..].iter().position(|&b| b == b'\\') {
-        let escape = at + found;
-        at = match unit(input, escape) {
-            Some(0xd800..=0xdbff) if matches!(unit(input, escape + 6), Some(0xdc00..=0xdfff)) => {
-                escape + 12
-            }
-            Some(0xd800..=0xdfff) => {
-                repaired.push_str(&input[copied..escape]);
-                repaired.push_str("\\ufffd");
-                copied = escape + 6;
-                copied
-            }
-            _ => (escape + 2).min(input.len()),
-        };
-    }
-    if copied == 0 {
-        return Cow::Borrowed(input);
-    }
-    repaired.push_str(&input[copied..]);
-    Cow::Owned(repaired)
-}
-
-/// The UTF-16 unit that a `\uXXXX` at `offset` stands for.
-fn unit(input: &str, offset: usize) -> Option<u16> {
-    let hex = input
-        .as_bytes()
-        .get(offset..offset + 6)?
-        .strip_prefix(b"\\u")?;
-    hex.iter().try_fold(0, |unit, &digit| {
-        Some(unit << 4 | char::from(digit).to_digit(16)? as u16)
-    })
-}
 
 /// What a whole JSON text is.
 #[derive(Clone, Copy)]

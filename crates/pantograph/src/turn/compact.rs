@@ -209,8 +209,9 @@ impl Drive {
             tool_choice: ToolChoice::Auto,
         };
         let prompt = request.system_prompt.as_deref();
-        let taken = estimate::context_tokens(&request.conversation, prompt, &request.tools);
-        leave_room(&mut request.model, taken);
+        leave_room(&mut request.model, || {
+            estimate::context_tokens(&request.conversation, prompt, &request.tools)
+        });
         let answer = match self.ask(config.protocol, request, Visibility::Silent).await {
             Asked::Answered(answer) => answer,
             Asked::Cancelled(answer) => {
@@ -238,13 +239,13 @@ impl Drive {
     }
 }
 
-/// Has an answer be no longer than what a request of so many tokens leaves of the window:
+/// Has an answer be no longer than what a request of `taken` tokens leaves of the window:
 /// providers refuse a request that could not be answered in full.
-pub(super) fn leave_room(model: &mut Arc<Model>, taken: u64) {
+pub(super) fn leave_room(model: &mut Arc<Model>, taken: impl FnOnce() -> u64) {
     /// Estimates are rather too high: what seems full may not be.
     const LEAST: u64 = 1_024;
     if let (Some(window), Some(max_output)) = (model.context_window, model.max_output) {
-        let room = window.saturating_sub(taken).max(LEAST);
+        let room = window.saturating_sub(taken()).max(LEAST);
         if room < max_output {
             Arc::make_mut(model).max_output = Some(room);
         }

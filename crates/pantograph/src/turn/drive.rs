@@ -243,12 +243,13 @@ impl Drive {
             tools: self.agent.tools(),
             tool_choice: config.tool_choice,
         };
-        let taken = estimate::context_tokens(
-            &request.conversation,
-            request.system_prompt.as_deref(),
-            &request.tools,
-        );
-        leave_room(&mut request.model, taken);
+        leave_room(&mut request.model, || {
+            estimate::context_tokens(
+                &request.conversation,
+                request.system_prompt.as_deref(),
+                &request.tools,
+            )
+        });
         (config.protocol, request)
     }
 

@@ -35,60 +35,64 @@ pub(super) fn decode<E>(
     context: Context<'_>,
     mut take: impl FnMut(&Line<()>, Decoded) -> Result<(), E>,
 ) -> Result<(), Stopped<E>> {
-    let mut take_all = |answers: Vec<(Line<()>, Decoded)>| {
-        let mut answers = answers.into_iter();
-        answers.try_for_each(|(line, decoded)| take(&line, decoded).map_err(Stopped::Taken))
+    let mut next = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
+    let cores = match lines.is_at_end().map_err(Stopped::Read)? {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, |cores| cores.get()),
     };
-    let mut block = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
-    let threads = thread::available_parallelism().map_or(1, |threads| threads.get());
-    if block.is_none() || lines.is_at_end().map_err(Stopped::Read)? || threads == 1 {
-        while let Some(some) = block {
-            take_all(decode_block(&some, context))?;
-            block = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
-        }
-        return Ok(());
-    }
+    // On one core another thread is of no use.
+    let threads = if cores > 1 { cores.min(MAX_THREADS) } else { 0 };
     thread::scope(|scope| {
-        let workers: Vec<Worker> = (0..threads.min(MAX_THREADS))
+        let workers: Vec<Worker> = (0..threads)
             .map_while(|_| Worker::start(scope, context))
             .collect();
-        let mut given = 0;
-        let mut taken = 0;
+        let mut take_all = |lines: &mut Lines<_>, (block, answers): Answer| {
+            lines.recycle(block);
+            let mut answers = answers.into_iter();
+            answers.try_for_each(|(line, decoded)| take(&line, decoded).map_err(Stopped::Taken))
+        };
+        if workers.is_empty() {
+            while let Some(block) = next {
+                take_all(lines, decode_block(block, context))?;
+                next = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
+            }
+            return Ok(());
+        }
+        // Two blocks each: one in work, one that waits.
+        let room = 2 * workers.len();
+        let (mut given, mut taken) = (0, 0);
         loop {
-            while let Some(some) = block.take() {
-                // No thread could be started.
-                if workers.is_empty() {
-                    take_all(decode_block(&some, context))?;
-                } else {
-                    workers[given % workers.len()].give(some);
-                    given += 1;
-                }
-                // Two each: one in work, one that waits.
-                if given - taken < 2 * workers.len() || workers.is_empty() {
-                    block = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
-                }
+            while given < taken + room
+                && let Some(block) = next
+            {
+                workers[given % workers.len()].give(block);
+                given += 1;
+                next = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
             }
             if taken == given {
                 return Ok(());
             }
-            take_all(workers[taken % workers.len()].answers())?;
+            take_all(lines, workers[taken % workers.len()].answer())?;
             taken += 1;
-            block = lines.block(BLOCK_BYTES).map_err(Stopped::Read)?;
         }
     })
 }
 
-fn decode_block(block: &Block, context: Context<'_>) -> Vec<(Line<()>, Decoded)> {
+/// What the lines of a block say, and the block itself, whose memory is used again.
+type Answer = (Block, Vec<(Line<()>, Decoded)>);
+
+fn decode_block(block: Block, context: Context<'_>) -> Answer {
     let lines = block.lines().filter(|line| !line.is_blank());
-    lines
+    let answers = lines
         .map(|line| (line.without(), decode::unchained(line.bytes, &context)))
-        .collect()
+        .collect();
+    (block, answers)
 }
 
 /// A thread that decodes, block after block, until nobody gives it more.
 struct Worker {
     blocks: Sender<Block>,
-    answers: Receiver<Vec<(Line<()>, Decoded)>>,
+    answers: Receiver<Answer>,
 }
 
 impl Worker {
@@ -102,7 +106,7 @@ impl Worker {
         let work = move || {
             for block in given {
                 // Nobody takes them any more.
-                if answer.send(decode_block(&block, context)).is_err() {
+                if answer.send(decode_block(block, context)).is_err() {
                     return;
                 }
             }
@@ -116,7 +120,7 @@ impl Worker {
         let _ = self.blocks.send(block);
     }
 
-    fn answers(&self) -> Vec<(Line<()>, Decoded)> {
+    fn answer(&self) -> Answer {
         self.answers.recv().unwrap_or_default()
     }
 }

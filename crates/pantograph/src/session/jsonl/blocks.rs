@@ -12,9 +12,12 @@ pub(super) struct Lines<R> {
     /// After what was read.
     end: u64,
     torn_bytes: u64,
+    /// Memory for blocks to come.
+    spare: Vec<Block>,
 }
 
 /// Some lines and the memory that they lie in.
+#[derive(Default)]
 pub(super) struct Block {
     bytes: Vec<u8>,
     lines: Vec<(Line<()>, Range<usize>)>,
@@ -35,6 +38,7 @@ impl<R: BufRead> Lines<R> {
             number: 0,
             end: 0,
             torn_bytes: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -42,13 +46,12 @@ impl<R: BufRead> Lines<R> {
     ///
     /// A last line that was cut off is left out, unless it is the only one.
     pub(super) fn block(&mut self, least: usize) -> io::Result<Option<Block>> {
-        let mut block = Block {
-            bytes: Vec::with_capacity(least),
-            lines: Vec::new(),
-        };
+        let mut block = self.spare.pop().unwrap_or_default();
+        // Its last line may reach beyond what was asked for.
+        block.bytes.reserve(least + least / 8);
         while block.bytes.len() < least && !self.reader.fill_buf()?.is_empty() {
             let start = block.bytes.len();
-            self.reader.read_until(b'\n', &mut block.bytes)?;
+            self.read_line(&mut block.bytes)?;
             let range = start..block.bytes.len();
             self.number += 1;
             let line = Line {
@@ -65,6 +68,28 @@ impl<R: BufRead> Lines<R> {
             block.lines.push((line, range));
         }
         Ok((!block.lines.is_empty()).then_some(block))
+    }
+
+    /// Takes a block back, so that the next is read into memory that was used before: new memory
+    /// costs more than what is read into it.
+    pub(super) fn recycle(&mut self, mut block: Block) {
+        block.bytes.clear();
+        block.lines.clear();
+        self.spare.push(block);
+    }
+
+    /// Adds what is left up to the next line break, and that.
+    fn read_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            let found = memchr::memchr(b'\n', buffer);
+            let length = found.map_or(buffer.len(), |at| at + 1);
+            bytes.extend_from_slice(&buffer[..length]);
+            self.reader.consume(length);
+            if found.is_some() || length == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether all was read.

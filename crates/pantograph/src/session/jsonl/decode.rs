@@ -16,10 +16,10 @@ use serde_json::value::RawValue;
 
 use self::blocks::{FlatBlock, Part};
 use super::encode::VERSION;
-use super::surrogates;
 use crate::ids::{MessageId, SessionId};
 use crate::message::{Block, Message, Metadata, Origin, Role, StopReason};
 use crate::session::{Compaction, Header, Record};
+use crate::surrogates;
 use crate::usage::Usage;
 
 pub(super) use self::text::{Text, present};
@@ -82,7 +82,7 @@ pub(super) struct Context<'a> {
 
 /// Reads the line that a file begins with. The id is the file's, whatever the line says.
 pub(super) fn header(line: &[u8], id: SessionId) -> Result<Header, HeaderFault> {
-    let line = &*surrogates::replaced(line);
+    let line = &*surrogates::mended_bytes(line);
     let Versioned { kind, version } = serde_json::from_slice(line)?;
     let bad = |message: &str| HeaderFault::Bad(Fault::new(message));
     if kind.0 != "session" {
@@ -138,7 +138,7 @@ pub(super) fn unchained(line: &[u8], context: &Context<'_>) -> Result<Option<Unc
             block.build(context, |part| part.into_content(context))
         });
     }
-    let line = &*surrogates::replaced(line);
+    let line = &*surrogates::mended_bytes(line);
     let kind: Kind<'_> = serde_json::from_slice(line)?;
     if !is_known(&kind.kind.0) {
         return Ok(None);

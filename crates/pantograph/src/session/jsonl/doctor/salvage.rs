@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use crate::ids::MessageId;
 use crate::message::{Block, Message, Metadata, Role};
 use crate::session::jsonl::decode::{self, Text};
-use crate::session::jsonl::surrogates;
+use crate::surrogates;
 
 const DAMAGED: &str = "(This message was damaged and cannot be read.)";
 
@@ -70,7 +70,7 @@ struct Fields {
 impl Fields {
     fn read(line: &[u8]) -> Self {
         let mut fields = Self::default();
-        let line = surrogates::replaced(line);
+        let line = surrogates::mended_bytes(line);
         // That it fails somewhere is why it is read here.
         let _ = serde_json::Deserializer::from_slice(&line).deserialize_map(&mut fields);
         fields
