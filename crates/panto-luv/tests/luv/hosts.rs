@@ -150,7 +150,7 @@ fn or_not() {
     assert!(!bench.uv.is_alive());
     assert!(!bench.eval::<bool>("return uv.run()"));
     sender.send(7).unwrap();
-    bench.eval::<()>("uv.update_time() uv.new_timer():start(1, 0, function() end) uv.run()");
+    bench.eval::<()>("uv.update_time() uv.new_timer():start(50, 0, function() end) uv.run()");
     assert_eq!(got.get(), Some(7));
 }
 
