@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use mlua::{Function, Lua, MultiValue, Thread, WeakLua};
 use panto_lua::Module;
-use pantograph::{Agent, ToolDeclaration, ToolSet};
+use pantograph::{Agent, ToolDeclaration, ToolOutput, ToolReply, ToolSet};
 use tokio::runtime::Handle;
 
 use crate::entry::Entry;
@@ -34,6 +34,8 @@ use crate::watchdog::Watchdog;
 /// Tool steps of one visit: so many, or so long.
 const STEPS: usize = 64;
 const TIME: Duration = Duration::from_millis(1);
+/// How long an answer may wait for those that come after it.
+const GATHER: Duration = Duration::from_micros(100);
 
 /// The state of one owner thread.
 pub(crate) struct Executor {
@@ -60,6 +62,8 @@ pub(crate) struct Executor {
     steps: RefCell<Turns<Step>>,
     calls: RefCell<VecDeque<Call>>,
     pub(crate) live: Live,
+    /// What calls have answered and their turns do not know yet.
+    pub(crate) answers: RefCell<Vec<(ToolReply, ToolOutput)>>,
     pub(crate) waits: Waits<Then>,
     /// For each call that must not wait, innermost last: whether it tried to.
     pub(crate) synchronous: RefCell<Vec<bool>>,
@@ -120,6 +124,7 @@ impl Executor {
             steps: RefCell::default(),
             calls: RefCell::default(),
             live: Live::default(),
+            answers: RefCell::default(),
             synchronous: RefCell::default(),
             callbacks: RefCell::default(),
             is_ending: Cell::new(false),
@@ -152,14 +157,21 @@ impl Executor {
             self.guarded("a call into Lua", || call(self, &lua));
         }
         let began = Instant::now();
+        let mut answered = Duration::ZERO;
         for done in 1.. {
             let step = self.steps.borrow_mut().pop();
             let Some((lane, step)) = step else { break };
             self.guarded("a step of Lua", || self.step(&lua, lane, step));
-            if done == STEPS || began.elapsed() > TIME {
+            let passed = began.elapsed();
+            if passed > answered + GATHER {
+                self.answer();
+                answered = passed;
+            }
+            if done == STEPS || passed > TIME {
                 break;
             }
         }
+        self.answer();
         !self.steps.borrow().is_empty() || !self.calls.borrow().is_empty()
     }
 
@@ -279,6 +291,7 @@ impl Executor {
             }
         }
         self.force_all(lua);
+        self.answer();
         self.calls.borrow_mut().clear();
         self.waits.clear();
     }

@@ -314,7 +314,21 @@ impl Executor {
             let agent = self.lanes.borrow_mut().leave(batch.lane);
             drop(agent);
         }
-        reply.finish(output);
+        self.answers.borrow_mut().push((reply, output));
+    }
+
+    /// Gives turns what their calls have answered. A turn that is woken for each of many answers
+    /// would take the processor from the one that makes them.
+    pub(crate) fn answer(&self) {
+        let mut answers = self.answers.take();
+        for (reply, output) in answers.drain(..) {
+            reply.finish(output);
+        }
+        // Its memory serves again, unless somebody answered meanwhile.
+        let mut current = self.answers.borrow_mut();
+        if current.is_empty() {
+            *current = answers;
+        }
     }
 
     /// Ends the calls of a batch that has had its time.

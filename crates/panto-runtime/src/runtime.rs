@@ -168,6 +168,7 @@ impl LuaRuntime {
             self.driver.update_time();
             let more = self.executor.visit();
             self.driver.pass();
+            self.executor.answer();
             let ready = async {
                 if more {
                     // Descriptors and timers are looked at also when there is always work.
