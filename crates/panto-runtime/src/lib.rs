@@ -1,8 +1,35 @@
 //! The thread that owns a Lua state: coroutines, batches, lanes, Lua tools and Lua protocols as
 //! traits of the agent core.
 //!
-//! For a Rust program that lets Lua code take part in agents' turns. It knows no extensions, no
-//! configuration and no screen.
+//! For a Rust program that lets Lua code take part in agents' turns. One thread has the state, its
+//! loop and this runtime; agents run wherever they like and reach Lua through ordinary traits. It
+//! knows no extensions, no configuration and no screen. `docs/runtime.md` is the guide.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use panto_runtime::{LuaRuntime, Options};
+//! use pantograph::{Agent, Model, ModelRef, ToolDeclaration};
+//! use pantograph_scripted::{Script, ScriptedProtocol, Step};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = Options::new(tokio::runtime::Handle::current());
+//! let mut runtime = LuaRuntime::open(mlua::Lua::new(), options)?;
+//! let handler = runtime.lua().load("return 'Hello, ' .. (...).name").into_function()?;
+//! let schema = serde_json::json!({ "type": "object", "required": ["name"] });
+//! let greet = ToolDeclaration::new("greet", "Greets somebody.", schema)?;
+//! runtime.handle().register_tool("example", greet, handler)?;
+//!
+//! let script = Script::new().step(Step::call("greet", serde_json::json!({ "name": "Ada" })));
+//! let protocol = Arc::new(ScriptedProtocol::new(script.step("Done.")));
+//! let agent = Agent::builder(protocol, Model::new(ModelRef::parse("scripted:demo")?))
+//!     .tool_source(runtime.tool_source())
+//!     .ephemeral();
+//! runtime.run_until(agent.ask("Greet Ada.")).await?;
+//! assert!(agent.conversation().transcript().contains("Hello, Ada"));
+//! # Ok(()) }
+//! ```
 
 mod driven;
 mod entry;
@@ -39,3 +66,8 @@ pub use options::{DEFAULT_STEP_LIMIT, Options, Progress};
 pub use protocol::EffortLevel;
 pub use runtime::{LuaRuntime, OpenError};
 pub use tools::RegisterError;
+
+/// The guide, so that its examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/runtime.md")]
+struct Page;
