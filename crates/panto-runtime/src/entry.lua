@@ -11,7 +11,7 @@ local function text_of(e)
   end
   -- `tostring` may run code of whoever raised it. A Rust panic as an error value would go off when Rust sees it.
   local ok, text = pcall(tostring, e)
-  if ok and not find(text, "^[^\n]-: [%w]+$") then
+  if ok and not find(text, "^[^\n]*: 0x%x+$") then
     return text
   end
   return "(error object is a " .. type(e) .. " value)"

@@ -52,14 +52,7 @@ impl Entry {
         })?;
         let executor_of = at(executor);
         let yielded = lua.create_function(move |_, ()| {
-            let Some(executor) = executor_of() else {
-                return Ok(false);
-            };
-            let mut synchronous = executor.synchronous.borrow_mut();
-            Ok(synchronous.last_mut().is_some_and(|tried| {
-                *tried = true;
-                true
-            }))
+            Ok(executor_of().is_some_and(|executor| executor.note_wait()))
         })?;
         let traceback = lua.create_function(|lua, ()| lua.traceback(None, LEVEL_OF_RAISER))?;
         let (enter, call, close) = lua

@@ -7,7 +7,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use panto_lua::Module;
 use pantograph::{Agent, ToolDeclaration, ToolOutput, ToolReply, ToolSet};
 use tokio::runtime::Handle;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, MUST_NOT_WAIT};
 use crate::failure::Failure;
 use crate::handlers::{Batch, Live, Start};
 use crate::hooks::{Hooks, LuaHooks};
@@ -66,7 +66,7 @@ pub(crate) struct Executor {
     pub(crate) answers: RefCell<Vec<(ToolReply, ToolOutput)>>,
     pub(crate) waits: Waits<Then>,
     /// For each call that must not wait, innermost last: whether it tried to.
-    pub(crate) synchronous: RefCell<Vec<bool>>,
+    synchronous: RefCell<Vec<bool>>,
     /// What ran before each callback of the loop, innermost last.
     callbacks: RefCell<Vec<Running>>,
     pub(crate) is_ending: Cell<bool>,
@@ -84,7 +84,7 @@ pub(crate) enum Step {
 pub(crate) enum Then {
     Resume(Resume),
     /// The batch has had its time.
-    Force(Rc<Batch>),
+    Force(Weak<Batch>),
 }
 
 /// What an executor is made of.
@@ -146,16 +146,13 @@ impl Executor {
         let _ = self.module.set(module);
     }
 
-    /// Does what is there to do, within a bound; gives whether there is more.
+    /// Does what is there to do, within a bound.
     ///
     /// The order is: what ends something, calls that others wait for, steps of handlers.
-    pub(crate) fn visit(self: &Rc<Self>) -> bool {
-        let Some(lua) = self.lua() else { return false };
+    pub(crate) fn visit(self: &Rc<Self>) {
+        let Some(lua) = self.lua() else { return };
         self.receive(&lua);
-        let calls = std::mem::take(&mut *self.calls.borrow_mut());
-        for call in calls {
-            self.guarded("a call into Lua", || call(self, &lua));
-        }
+        self.make_calls(&lua);
         let began = Instant::now();
         let mut answered = Duration::ZERO;
         for done in 1.. {
@@ -172,7 +169,21 @@ impl Executor {
             }
         }
         self.answer();
-        !self.steps.borrow().is_empty() || !self.calls.borrow().is_empty()
+    }
+
+    /// Makes the calls that are there now, as many as fit the time, in the order in which they
+    /// came.
+    fn make_calls(self: &Rc<Self>, lua: &Lua) {
+        let began = Instant::now();
+        let count = self.calls.borrow().len();
+        for _ in 0..count {
+            let call = self.calls.borrow_mut().pop_front();
+            let Some(call) = call else { break };
+            self.guarded("a call into Lua", || call(self, lua));
+            if began.elapsed() > TIME {
+                break;
+            }
+        }
     }
 
     fn receive(self: &Rc<Self>, lua: &Lua) {
@@ -197,7 +208,11 @@ impl Executor {
     pub(crate) fn then(&self, lua: &Lua, then: Then) {
         match then {
             Then::Resume(resume) => self.push(resume.lane(), Step::Resume(resume)),
-            Then::Force(batch) => self.force(lua, &batch),
+            Then::Force(batch) => {
+                if let Some(batch) = batch.upgrade() {
+                    self.force(lua, &batch);
+                }
+            }
         }
     }
 
@@ -210,6 +225,23 @@ impl Executor {
 
     pub(crate) fn push(&self, lane: LaneId, step: Step) {
         self.steps.borrow_mut().push(lane, step);
+        // Whoever pushes may be code of the host's, while the owner waits.
+        self.inbox.ring();
+    }
+
+    /// Whether a visit has something to do.
+    fn has_work(&self) -> bool {
+        !self.steps.borrow().is_empty()
+            || !self.calls.borrow().is_empty()
+            || !self.answers.borrow().is_empty()
+            || !self.inbox.is_empty()
+    }
+
+    /// Completes when a visit has something to do.
+    pub(crate) async fn stirred(&self) {
+        while !self.has_work() {
+            self.inbox.rung().await;
+        }
     }
 
     /// Takes the steps that have not begun.
@@ -292,7 +324,9 @@ impl Executor {
         }
         self.force_all(lua);
         self.answer();
-        self.calls.borrow_mut().clear();
+        let calls = self.calls.take();
+        drop(calls);
+        self.streams.clear();
         self.waits.clear();
     }
 
@@ -341,15 +375,46 @@ impl Executor {
         function: &mlua::Function,
         arguments: MultiValue,
     ) -> Result<MultiValue, Failure> {
-        self.synchronous.borrow_mut().push(false);
+        let attempt = Synchronous::begin(self);
         let outcome = {
             let _entered = self.enter(lua, LaneId::current(lua), None);
             self.entry.call(what, function, arguments)
         };
-        match self.synchronous.borrow_mut().pop() {
-            Some(true) => Err(Failure::new(what, crate::entry::MUST_NOT_WAIT)),
-            _ => outcome,
+        match outcome {
+            // It says where.
+            Err(failure) if failure.message.ends_with(MUST_NOT_WAIT) => Err(failure),
+            _ if attempt.tried_to_wait() => Err(Failure::new(what, MUST_NOT_WAIT)),
+            outcome => outcome,
         }
+    }
+
+    /// Notes that the innermost call that must not wait tried to; false if there is none.
+    pub(crate) fn note_wait(&self) -> bool {
+        let mut synchronous = self.synchronous.borrow_mut();
+        synchronous.last_mut().is_some_and(|tried| {
+            *tried = true;
+            true
+        })
+    }
+}
+
+/// A call that must not wait is under way; it is not when this goes, by a panic or otherwise.
+struct Synchronous<'a>(&'a Executor);
+
+impl<'a> Synchronous<'a> {
+    fn begin(executor: &'a Executor) -> Self {
+        executor.synchronous.borrow_mut().push(false);
+        Self(executor)
+    }
+
+    fn tried_to_wait(&self) -> bool {
+        self.0.synchronous.borrow().last() == Some(&true)
+    }
+}
+
+impl Drop for Synchronous<'_> {
+    fn drop(&mut self) {
+        self.0.synchronous.borrow_mut().pop();
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use mlua::{Function, Lua, MultiValue, Thread, Value};
 use pantograph::{
     AgentId, BatchId, CallId, Cancel, PendingCall, ToolBatch, ToolOutput, ToolReply, TurnId,
 };
+
+use tokio::sync::Notify;
 
 use crate::driven::Driven;
 use crate::executor::{Executor, Step, Then};
@@ -25,10 +27,23 @@ pub(crate) struct Batch {
     pub(crate) lane: LaneId,
     pub(crate) cancel: Cancel,
     handlers: Handlers,
-    /// Calls that have not ended.
-    open: Cell<usize>,
     /// The wait for its deadline.
     deadline: Cell<Option<u64>>,
+    executor: Weak<Executor>,
+}
+
+impl Drop for Batch {
+    /// All calls have ended, however they did.
+    fn drop(&mut self) {
+        let Some(executor) = self.executor.upgrade() else {
+            return;
+        };
+        if let Some(key) = self.deadline.take() {
+            drop(executor.waits.remove(key));
+        }
+        let agent = executor.lanes.borrow_mut().leave(self.lane);
+        drop(agent);
+    }
 }
 
 /// A handler that is to begin.
@@ -42,6 +57,7 @@ pub(crate) enum Start {
 pub(crate) struct Live {
     last: Cell<u64>,
     running: RefCell<HashMap<u64, Running>>,
+    ended: Notify,
 }
 
 struct Running {
@@ -89,13 +105,37 @@ impl Live {
     }
 
     fn take(&self, key: u64) -> Option<Running> {
-        self.running.borrow_mut().remove(&key)
+        let taken = self.running.borrow_mut().remove(&key);
+        self.note_end();
+        taken
     }
 
-    fn take_where(&self, which: impl Fn(&Ending) -> bool) -> Vec<Running> {
-        let mut running = self.running.borrow_mut();
-        let taken = running.extract_if(|_, running| which(&running.ending));
-        taken.map(|(_, running)| running).collect()
+    fn take_where(&self, which: impl Fn(&Running) -> bool) -> Vec<Running> {
+        let taken = {
+            let mut all = self.running.borrow_mut();
+            let taken = all.extract_if(|_, running| which(running));
+            taken.map(|(_, running)| running).collect()
+        };
+        self.note_end();
+        taken
+    }
+
+    /// Wakes whoever waits for the last to end.
+    fn note_end(&self) {
+        if self.running.borrow().is_empty() {
+            self.ended.notify_waiters();
+        }
+    }
+
+    /// Completes when no handler runs.
+    pub(crate) async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.len() == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Shows output of a tool call, if it runs.
@@ -121,7 +161,7 @@ impl Live {
 
 impl Executor {
     /// Queues the calls of a batch in its agent's lane.
-    pub(crate) fn accept(&self, batch: ToolBatch, handlers: Handlers) {
+    pub(crate) fn accept(self: &Rc<Self>, batch: ToolBatch, handlers: Handlers) {
         if self.is_ending.get() {
             for call in batch.calls {
                 call.reply.finish(ToolOutput::cancelled(NOT_RUN));
@@ -136,14 +176,15 @@ impl Executor {
             lane,
             cancel: batch.cancel,
             handlers,
-            open: Cell::new(batch.calls.len()),
             deadline: Cell::new(None),
+            executor: Rc::downgrade(self),
         });
         let cancel = accepted.cancel.clone();
         let deadline = {
             let _clock = self.agents.enter();
             let forced = async move { cancel.forced().await };
-            self.waits.add(forced, Then::Force(Rc::clone(&accepted)))
+            self.waits
+                .add(forced, Then::Force(Rc::downgrade(&accepted)))
         };
         accepted.deadline.set(deadline.ok());
         for call in batch.calls {
@@ -187,7 +228,9 @@ impl Executor {
             let text = format!("The tool `{tool_name}` is no longer there.");
             return self.settle(ending, ToolOutput::error(text));
         };
-        let Some(module) = self.module() else { return };
+        let Some(module) = self.module() else {
+            return self.settle(ending, ToolOutput::cancelled(NOT_RUN));
+        };
         let input = match module.json().decode(lua, input.as_str().as_bytes()) {
             Ok(input) => input,
             Err(error) => {
@@ -240,6 +283,16 @@ impl Executor {
         }
     }
 
+    /// The handler of a coroutine did not come to its end; false if it is none.
+    pub(crate) fn fail_thread(&self, thread: &Thread, error: &mlua::Error) -> bool {
+        let running = self.live.take_where(|running| running.thread == *thread);
+        let is_handler = !running.is_empty();
+        for Running { ending, .. } in running {
+            self.fail(ending, error);
+        }
+        is_handler
+    }
+
     /// A handler did not come to its end for an error of Lua's.
     fn fail(&self, ending: Ending, error: &mlua::Error) {
         let failure = Failure::of(ending.what(), error);
@@ -275,7 +328,7 @@ impl Executor {
             Ending::Tool(call) => {
                 let output = result.and_then(|values| {
                     let what = format!("the tool `{}`", call.name);
-                    tool_output::read(&values).map_err(|error| Failure::new(what, error))
+                    tool_output::read(&values).map_err(|wrong| Failure::new(what, wrong))
                 });
                 let output = output.unwrap_or_else(|failure| {
                     (self.reports.error)(&failure);
@@ -304,20 +357,18 @@ impl Executor {
 
     fn settle(&self, call: ToolCall, output: ToolOutput) {
         let ToolCall { reply, batch, .. } = call;
-        // The lane goes before the turn goes on.
-        let open = batch.open.get() - 1;
-        batch.open.set(open);
-        if open == 0 {
-            if let Some(key) = batch.deadline.take() {
-                drop(self.waits.remove(key));
-            }
-            let agent = self.lanes.borrow_mut().leave(batch.lane);
-            drop(agent);
-        }
         self.answers.borrow_mut().push((reply, output));
+        let is_last = Rc::strong_count(&batch) == 1;
+        // The lane goes before the turn goes on.
+        drop(batch);
+        match is_last {
+            true => self.answer(),
+            // Seen at the end of the visit, or soon if there is none.
+            false => self.inbox.ring(),
+        }
     }
 
-    /// Gives turns what their calls have answered. A turn that is woken for each of many answers
+    /// Gives turns what their calls have answered: when a batch is complete, and from time to time. A turn that is woken for each of many answers
     /// would take the processor from the one that makes them.
     pub(crate) fn answer(&self) {
         let mut answers = self.answers.take();
@@ -336,7 +387,7 @@ impl Executor {
         batch.deadline.set(None);
         self.force_where(
             lua,
-            |ending| matches!(ending, Ending::Tool(call) if Rc::ptr_eq(&call.batch, batch)),
+            |running| matches!(&running.ending, Ending::Tool(call) if Rc::ptr_eq(&call.batch, batch)),
         );
     }
 
@@ -361,7 +412,7 @@ impl Executor {
         }
     }
 
-    fn force_where(&self, lua: &Lua, which: impl Fn(&Ending) -> bool) {
+    fn force_where(&self, lua: &Lua, which: impl Fn(&Running) -> bool) {
         for Running { thread, ending } in self.live.take_where(which) {
             self.close(lua, &thread, &ending.what());
             self.cut(ending, Cut::Forced);
@@ -394,7 +445,7 @@ impl Executor {
     pub(crate) fn drop_driven(&self, lua: &Lua, driven: u64) {
         self.force_where(
             lua,
-            |ending| matches!(ending, Ending::Driven(other) if other.id() == driven),
+            |running| matches!(&running.ending, Ending::Driven(other) if other.id() == driven),
         );
     }
 }

@@ -10,7 +10,7 @@ use pantograph::{CheckedInput, HookContext, HookedCall, HookedResult, TurnHooks}
 
 use crate::executor::Executor;
 use crate::failure::Failure;
-use crate::inbox::Inbox;
+use crate::inbox::{Gone, Inbox};
 
 /// The functions that may rewrite what enters a conversation, of every agent. Each gets one table
 /// and must not wait; what it raises is reported.
@@ -59,7 +59,7 @@ impl LuaHooks {
         set(&self.tool_result, &hooks.tool_result);
     }
 
-    /// Asks a function on the owner thread. `None` if there is none, or no owner.
+    /// Asks a function on the owner thread. `None` if there is none.
     async fn ask<T: Send + 'static>(
         &self,
         context: &HookContext,
@@ -77,7 +77,10 @@ impl LuaHooks {
             };
             Some(asking.ask(&context, fill, read))
         });
-        asked.await.ok().flatten()
+        // A panic is caught on the owner thread, and leaves nothing.
+        asked
+            .await
+            .unwrap_or_else(|Gone| Some(Err(Failure::gone("a hook"))))
     }
 }
 

@@ -120,11 +120,14 @@ impl Inbox {
         self.state.lock().units.is_empty()
     }
 
-    /// Completes when there is something to do.
+    /// Wakes the owner for something that it did itself.
+    pub(crate) fn ring(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Completes when the bell has rung since this was last awaited.
     pub(crate) async fn rung(&self) {
-        while self.is_empty() {
-            self.bell.notified().await;
-        }
+        self.bell.notified().await;
     }
 
     /// A waker that brings `key` to the owner.

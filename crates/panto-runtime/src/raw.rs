@@ -15,11 +15,10 @@
     reason = "the coroutine's word, its hook and the coroutine library are only in Lua's C API"
 )]
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use mlua::ffi::{self, lua_State};
@@ -32,8 +31,6 @@ thread_local! {
     static STEP: AtomicU64 = const { AtomicU64::new(0) };
     /// Whether the step has had its time.
     static EXPIRED: AtomicBool = const { AtomicBool::new(false) };
-    /// This thread, for [`interrupt`].
-    static SELF: Cell<Option<OwnerThread>> = const { Cell::new(None) };
 }
 
 /// The main coroutine of a state, on which the loop calls back.
@@ -41,15 +38,16 @@ thread_local! {
 pub(crate) struct Main(*mut lua_State);
 
 impl Main {
-    /// Finds it, and replaces `coroutine.create`, `wrap` and `resume`. Gives also a `create` for
+    /// Finds it, and replaces `coroutine.create`, `wrap`, `resume` and `close`. Gives also a `create` for
     /// coroutines that must not wait.
     pub(crate) fn install(lua: &Lua) -> mlua::Result<(Self, Function)> {
         // SAFETY: the functions keep to Lua's calling convention, and hold no Rust value.
-        let (create, wrap, resume, synchronous) = unsafe {
+        let (create, wrap, resume, close, synchronous) = unsafe {
             (
                 lua.create_c_function(create)?,
                 lua.create_c_function(wrap)?,
                 lua.create_c_function(resume)?,
+                lua.create_c_function(close)?,
                 lua.create_c_function(create_synchronous)?,
             )
         };
@@ -57,6 +55,7 @@ impl Main {
         coroutines.set("create", create)?;
         coroutines.set("wrap", wrap)?;
         coroutines.set("resume", resume)?;
+        coroutines.set("close", close)?;
         let mut main = null_mut();
         // SAFETY: a state always has its main coroutine in the registry, and what is pushed is
         // popped. Lua leaves the main coroutine's word as the allocator gave it.
@@ -199,7 +198,7 @@ unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
         }
         let mut status = ffi::lua_status(coroutine);
         if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
-            status = ffi::lua_closethread(coroutine, state);
+            status = close_running(state, coroutine);
             ffi::lua_xmove(coroutine, state, 1);
         }
         if status != ffi::LUA_ERRMEM && ffi::lua_type(state, -1) == ffi::LUA_TSTRING {
@@ -209,6 +208,55 @@ unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
         }
         ffi::lua_error(state)
     }
+}
+
+unsafe extern "C-unwind" fn close(state: *mut lua_State) -> c_int {
+    // SAFETY: as in Lua's own `coroutine.close`; no Rust value is live when an error is raised.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TTHREAD);
+        let coroutine = ffi::lua_tothread(state, 1);
+        let status = match coroutine == state {
+            true => c"running",
+            false => match ffi::lua_status(coroutine) {
+                ffi::LUA_YIELD => c"suspended",
+                ffi::LUA_OK if is_normal(coroutine) => c"normal",
+                _ => c"dead",
+            },
+        };
+        if status == c"running" || status == c"normal" {
+            ffi::luaL_where(state, 1);
+            ffi::lua_pushstring(state, c"cannot close a ".as_ptr());
+            ffi::lua_pushstring(state, status.as_ptr());
+            ffi::lua_pushstring(state, c" coroutine".as_ptr());
+            ffi::lua_concat(state, 4);
+            ffi::lua_error(state);
+        }
+        if close_running(state, coroutine) == ffi::LUA_OK {
+            ffi::lua_pushboolean(state, 1);
+            return 1;
+        }
+        ffi::lua_pushboolean(state, 0);
+        ffi::lua_xmove(coroutine, state, 1);
+        2
+    }
+}
+
+/// Whether a coroutine that has not yielded runs another one.
+unsafe fn is_normal(coroutine: *mut lua_State) -> bool {
+    // SAFETY: `ar` is written only if there is a level.
+    unsafe {
+        let mut ar: ffi::lua_Debug = std::mem::zeroed();
+        ffi::lua_getstack(coroutine, 0, &mut ar) > 0
+    }
+}
+
+/// Closes a coroutine; what its to-be-closed variables do can be stopped like all else.
+unsafe fn close_running(state: *mut lua_State, coroutine: *mut lua_State) -> c_int {
+    let before = RUNNING.with(|running| running.swap(coroutine, Ordering::Relaxed));
+    // SAFETY: the caller has two coroutines of one state, and the closed one does not run.
+    let status = unsafe { ffi::lua_closethread(coroutine, state) };
+    RUNNING.with(|running| running.store(before, Ordering::Relaxed));
+    status
 }
 
 /// Runs a coroutine with the topmost values; gives how many it left, or `None` and its error on
@@ -252,6 +300,9 @@ pub(crate) struct OwnerThread(libc::pthread_t);
 // SAFETY: the handle is a number that any thread may send a signal to.
 unsafe impl Send for OwnerThread {}
 
+// SAFETY: as above; nothing about it changes.
+unsafe impl Sync for OwnerThread {}
+
 /// What the watcher sends. Programs and children ignore it unless they ask for it.
 const SIGNAL: c_int = libc::SIGURG;
 
@@ -262,25 +313,21 @@ impl OwnerThread {
     ///
     /// The system takes no signal handler.
     pub(crate) fn current() -> io::Result<Self> {
-        static INSTALL: Once = Once::new();
-        let mut outcome = Ok(());
-        INSTALL.call_once(|| {
+        static INSTALLED: OnceLock<Result<(), Option<i32>>> = OnceLock::new();
+        let installed = INSTALLED.get_or_init(|| {
             // SAFETY: the handler reads and writes thread-local atomics without destructors, and
             // calls `lua_sethook`, which Lua allows in a signal handler.
             let installed = unsafe { signal_hook_registry::register(SIGNAL, expire) };
-            outcome = installed.map(drop);
+            installed.map(drop).map_err(|error| error.raw_os_error())
         });
-        outcome?;
-        let this = match SELF.get() {
-            Some(this) => this,
-            None => {
-                // SAFETY: always allowed.
-                let this = Self(unsafe { libc::pthread_self() });
-                SELF.set(Some(this));
-                this
-            }
-        };
-        Ok(this)
+        if let Err(code) = installed {
+            return Err(match code {
+                Some(code) => io::Error::from_raw_os_error(*code),
+                None => io::ErrorKind::Other.into(),
+            });
+        }
+        // SAFETY: always allowed.
+        Ok(Self(unsafe { libc::pthread_self() }))
     }
 
     /// Makes what Lua runs in this step fail, at its next instruction and every one after it

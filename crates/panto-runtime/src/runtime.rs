@@ -166,23 +166,15 @@ impl LuaRuntime {
         let mut future = pin!(future);
         loop {
             self.driver.update_time();
-            let more = self.executor.visit();
+            self.executor.visit();
             self.driver.pass();
             self.executor.answer();
+            // Descriptors and timers are looked at also when there is always work.
             let ready = async {
-                if more {
-                    // Descriptors and timers are looked at also when there is always work.
-                    tokio::select! {
-                        biased;
-                        () = self.driver.ready() => {}
-                        () = tokio::task::yield_now() => {}
-                    }
-                } else {
-                    tokio::select! {
-                        biased;
-                        () = self.executor.inbox.rung() => {}
-                        () = self.driver.ready() => {}
-                    }
+                tokio::select! {
+                    biased;
+                    () = self.driver.ready() => {}
+                    () = self.executor.stirred() => tokio::task::yield_now().await,
                 }
             };
             tokio::select! {
@@ -233,7 +225,10 @@ impl LuaRuntime {
             };
             sleep.await;
         };
-        let settled = turns.settled();
+        let settled = async {
+            turns.settled().await;
+            executor.live.all_ended().await;
+        };
         self.run_until(async {
             tokio::select! {
                 biased;

@@ -16,7 +16,7 @@ pub(crate) fn read(values: &MultiValue) -> Result<ToolOutput, String> {
         Value::Table(table) => read_table(table),
         // As Lua functions say that they failed.
         Value::Nil if let Some(Value::String(message)) = values.get(1) => {
-            Err(message.to_string_lossy())
+            Ok(ToolOutput::error(message.to_string_lossy()))
         }
         other => Err(format!("the handler returned {}; {EXPECTED}", named(other))),
     }

@@ -33,6 +33,7 @@ impl Waiter for Parking {
             return Waiting::Refused("the Lua state is closing".to_owned());
         };
         if place == Place::CannotYield || Word::current(lua).is_synchronous() {
+            executor.note_wait();
             return Waiting::Refused(MUST_NOT_WAIT.to_owned());
         }
         let resume = Resume {
@@ -56,7 +57,9 @@ impl Executor {
             let _entered = self.enter(lua, LaneId::of(&thread), Some(&thread));
             thread.resume::<MultiValue>(())
         };
-        if let Err(error) = resumed {
+        if let Err(error) = resumed
+            && !self.fail_thread(&thread, &error)
+        {
             (self.reports.error)(&Failure::of("a coroutine", &error));
         }
     }

@@ -153,7 +153,6 @@ impl Drop for Asked {
 pub(super) struct Reader {
     channel: Arc<Channel>,
     inbox: Arc<Inbox>,
-    is_cancelled: bool,
 }
 
 impl Reader {
@@ -173,22 +172,20 @@ impl Reader {
         Self {
             channel,
             inbox: Arc::clone(inbox),
-            is_cancelled: false,
         }
     }
 
     /// Tells the owner that nobody reads any more.
-    fn abandon(&mut self) {
+    fn abandon(&self) {
         let was_over = {
             let mut state = self.channel.state.lock();
             state.is_dropped = true;
             state.is_over
         };
-        let (key, cancels) = (self.channel.key, !was_over && !self.is_cancelled);
-        self.is_cancelled = true;
+        let key = self.channel.key;
         // Without an owner the stream was closed already.
         let _ = self.inbox.post_urgent(move |executor, lua| {
-            executor.end_stream(lua, key, cancels);
+            executor.end_stream(lua, key, !was_over);
         });
     }
 }

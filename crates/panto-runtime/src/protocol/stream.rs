@@ -33,7 +33,23 @@ struct Stream {
     reading: RefCell<Reading>,
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Whoever still reads waits for somebody who is gone.
+        self.channel.end(Some(terminal(OVER)));
+        self.channel.answered();
+    }
+}
+
+const OVER: &str = "the session of this protocol is over";
+
 impl Streams {
+    /// Lets go of every stream, without a word to Lua.
+    pub(crate) fn clear(&self) {
+        let streams = self.0.take();
+        drop(streams);
+    }
+
     fn get(&self, key: u64) -> Option<Rc<Stream>> {
         self.0.borrow().get(&key).cloned()
     }
@@ -61,8 +77,7 @@ impl Executor {
             return;
         }
         if self.is_ending.get() {
-            let message = "the session of this protocol is over";
-            return channel.end(Some(terminal(message)));
+            return channel.end(Some(terminal(OVER)));
         }
         let Some(registration) = self.protocols.get(name) else {
             let message = format!("no protocol `{name}` is registered (any longer)");
@@ -205,9 +220,7 @@ impl Executor {
                 continue;
             };
             let was_over = stream.channel.is_over();
-            stream
-                .channel
-                .end(Some(terminal("the session of this protocol is over")));
+            stream.channel.end(Some(terminal(OVER)));
             self.end_stream(lua, key, !was_over);
             stream.channel.answered();
         }

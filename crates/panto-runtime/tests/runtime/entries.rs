@@ -243,3 +243,103 @@ async fn a_step_that_takes_too_long_fails_and_says_where() {
         "{failures:#?}"
     );
 }
+
+#[tokio::test]
+async fn what_is_driven_from_inside_the_owners_own_future_goes_on() {
+    let mut machine = machine();
+    let handle = machine.runtime.handle().clone();
+    let function = machine.eval::<mlua::Function>("return function(x) sleep(1) return x end");
+    // In a clock that is not paused nothing else would wake the owner.
+    let inside = async {
+        tokio::task::yield_now().await;
+        let drive = handle.drive("a command", function.clone(), 7).unwrap();
+        drive.await.unwrap()
+    };
+    let limit = Duration::from_secs(20);
+    let values = machine
+        .runtime
+        .run_until(tokio::time::timeout(limit, inside))
+        .await
+        .unwrap();
+    assert_eq!(values.front().and_then(mlua::Value::as_i64), Some(7));
+}
+
+#[tokio::test]
+async fn a_handler_that_the_hosts_own_code_resumes_answers_at_once() {
+    let mut machine = machine();
+    machine.tool(
+        "park",
+        "parked = coroutine.running() coroutine.yield() return 'resumed'",
+    );
+    let agent = machine.agent(calling("park", [json!({})]));
+    let lua = machine.lua.clone();
+    let resuming = async {
+        while lua.globals().get::<mlua::Value>("parked").unwrap().is_nil() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        lua.load("assert(coroutine.resume(parked))").exec().unwrap();
+        std::future::pending::<()>().await;
+    };
+    let all = async {
+        tokio::select! {
+            outcome = agent.ask("Go.") => outcome.unwrap(),
+            () = resuming => unreachable!(),
+        }
+    };
+    let limited = tokio::time::timeout(Duration::from_secs(20), all);
+    machine.runtime.run_until(limited).await.unwrap();
+    assert_eq!(results(&agent)[0].1, "resumed");
+}
+
+#[tokio::test]
+async fn closing_a_coroutine_can_be_stopped_and_behaves_as_luas_own() {
+    let mut machine = machine_with(|options| options.step_limit(Duration::from_millis(30)));
+    machine.tool(
+        "endless",
+        r#"
+        local co = coroutine.create(function()
+            local x <close> = setmetatable({}, { __close = function() while true do end end })
+            coroutine.yield()
+        end)
+        coroutine.resume(co)
+        coroutine.close(co)
+        while true do end
+        "#,
+    );
+    let agent = machine.agent(calling("endless", [json!({})]));
+    machine.ask(&agent).await;
+    assert!(
+        results(&agent)[0].1.contains("ran too long"),
+        "{:?}",
+        results(&agent)
+    );
+    machine.exec(
+        r#"
+        local function refused(f, ...) local ok, m = pcall(f, ...) assert(not ok) return m end
+        local close = coroutine.close
+        assert(close(coroutine.create(print)) == true)
+        local co = coroutine.wrap(function() end) co()
+        co = coroutine.create(function() error({ code = 7 }) end)
+        coroutine.resume(co)
+        local ok, e = close(co)
+        assert(ok == false and e.code == 7)
+        assert(close(co) == true)
+        co = coroutine.create(function()
+            local x <close> = setmetatable({}, { __close = function(_, e) error("in close") end })
+            coroutine.yield()
+        end)
+        coroutine.resume(co)
+        ok, e = close(co)
+        assert(ok == false and e:find("in close"))
+        assert(refused(close):find("bad argument #1"))
+        assert(refused(close, (coroutine.running())):find("cannot close a running coroutine"))
+        local outer
+        outer = coroutine.create(function()
+            local inner = coroutine.create(function() return refused(close, outer) end)
+            return select(2, coroutine.resume(inner))
+        end)
+        local _, message = coroutine.resume(outer)
+        assert(message:find("cannot close a normal coroutine"), message)
+        "#,
+    );
+}

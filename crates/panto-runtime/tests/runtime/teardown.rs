@@ -64,6 +64,32 @@ async fn shutdown_settles_jobs_handlers_and_queued_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_of_the_hosts_own_turns_get_the_grace_too() {
+    let mut machine = machine();
+    machine.tool(
+        "polite",
+        "repeat sleep(10) until context.cancelled() sleep(50) return 'stopped by itself'",
+    );
+    let agent = machine.agent(calling("polite", [json!({})]));
+    let mut turn = Box::pin(agent.ask("Go."));
+    machine
+        .runtime
+        .run_until(tokio::time::timeout(Duration::from_millis(5), &mut turn))
+        .await
+        .unwrap_err();
+    let start = tokio::time::Instant::now();
+    let ending = machine.runtime.shutdown(Duration::from_secs(5));
+    let (outcome, ()) = tokio::join!(turn, ending);
+    assert_eq!(outcome.unwrap().stop, StopReason::Cancelled);
+    assert_eq!(results(&agent)[0].1, "stopped by itself");
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_left_over_says_that_the_session_is_over() {
     let machine = machine();
     machine.tool("x", "return 'x'");
@@ -98,10 +124,12 @@ async fn what_is_left_over_says_that_the_session_is_over() {
     .hooks(machine.runtime.hooks())
     .ephemeral();
     handle.set_hooks(panto_runtime::Hooks {
+        tool_input: Some(machine.eval("return function() end")),
         user_message: Some(machine.eval("return function() return 'changed' end")),
         ..Default::default()
     });
     let lua = machine.lua.clone();
+    let hooks = machine.runtime.hooks();
     machine.runtime.shutdown(Duration::from_millis(100)).await;
 
     let outcome = asking.ask("Go.").await.unwrap();
@@ -117,6 +145,23 @@ async fn what_is_left_over_says_that_the_session_is_over() {
     "#);
     hooked.ask("as it is").await.unwrap();
     assert_eq!(hooked.conversation().messages()[0].text(), "as it is");
+    // What was to be checked is not run unchecked.
+    let registry = pantograph::ToolRegistry::new()
+        .tool(crate::support::declaration("x"), |_| async {
+            pantograph::ToolOutput::text("ran")
+        })
+        .unwrap();
+    let checked = pantograph::Agent::builder(
+        std::sync::Arc::new(pantograph_scripted::ScriptedProtocol::new(
+            crate::support::calling("x", [json!({})]),
+        )),
+        crate::support::model(),
+    )
+    .tool_source(std::sync::Arc::new(registry))
+    .hooks(hooks)
+    .ephemeral();
+    checked.ask("Go.").await.unwrap();
+    assert_eq!(results(&checked)[0].0, "error");
     let function = lua.load("return 1").into_function().unwrap();
     let failure = handle.call("x", &function, ()).unwrap_err();
     assert_eq!(failure.message, "the Lua state is gone");
@@ -158,7 +203,13 @@ async fn dropping_a_runtime_without_a_shutdown_leaves_nobody_waiting() {
         .await
         .unwrap_err();
     drop(machine);
+    let start = tokio::time::Instant::now();
     let (asked, called) = turns.await;
+    assert!(
+        start.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        start.elapsed()
+    );
     insta::assert_snapshot!(with_causes(asked.unwrap().error.as_ref().unwrap()), @"the provider failed: the session of this protocol is over");
     assert_eq!(called.unwrap().text.as_deref(), Some("Done."));
     assert_eq!(results(&parked)[0].0, "cancelled");

@@ -143,6 +143,7 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
         "error(setmetatable({}, { __tostring = function() return 'named' end }))",
         "error(setmetatable({}, { __tostring = function() error('worse') end }))",
         "error(setmetatable({}, { __tostring = function() return 7 end }))",
+        "error(setmetatable({}, { __tostring = function() return 'user not found: bob' end }))",
         "error(nil)",
         "error()",
         "error(42)",
@@ -181,6 +182,7 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
     error(setmetatable({}, { __tostring = function() return 'named' end }))  =>  named
     error(setmetatable({}, { __tostring = function() error('worse') end }))  =>  (error object is a table value)
     error(setmetatable({}, { __tostring = function() return 7 end }))  =>  7
+    error(setmetatable({}, { __tostring = function() return 'user not found: bob' end }))  =>  user not found: bob
     error(nil)  =>  nil
     error()  =>  nil
     error(42)  =>  42
