@@ -1,5 +1,4 @@
-//! What a Lua tool call costs through the executor, against the same call made in the thread, and
-//! what a parked handler weighs.
+//! What a Lua tool call costs through the executor, against the same call made in the thread.
 
 #![allow(clippy::print_stdout, reason = "a bench tells its figures")]
 

@@ -1,0 +1,68 @@
+//! What a parked handler costs: memory, and no time. In a process of its own.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mlua::Lua;
+use panto_runtime::{LuaRuntime, Options};
+use pantograph::{Agent, Cancel, Model, ModelRef, RawJson, ToolDeclaration, invoke_tools};
+use pantograph_scripted::{Script, ScriptedProtocol};
+use serde_json::json;
+use tokio::runtime::{Builder, Handle};
+
+const HANDLERS: usize = 5_000;
+
+/// The processor time of this process.
+fn worked() -> Duration {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).unwrap();
+    let time = usage.user_time() + usage.system_time();
+    Duration::from_micros(u64::try_from(time.tv_sec() * 1_000_000 + time.tv_usec()).unwrap())
+}
+
+#[test]
+fn a_parked_handler_weighs_less_than_two_and_a_half_kilobytes_and_does_nothing() {
+    let owner = Builder::new_current_thread().enable_all().build().unwrap();
+    owner.block_on(async {
+        let lua = Lua::new();
+        let options = Options::new(Handle::current());
+        let mut runtime = LuaRuntime::open(lua.clone(), options).unwrap();
+        let handler = lua
+            .load("return function(input) parked = (parked or 0) + 1 coroutine.yield() return input.n end")
+            .eval()
+            .unwrap();
+        let declaration = ToolDeclaration::new("park", "x", json!({ "type": "object" })).unwrap();
+        runtime.handle().register_tool("test", declaration, handler).unwrap();
+        let protocol = Arc::new(ScriptedProtocol::new(Script::new()));
+        let model = Model::new(ModelRef::parse("scripted:demo").unwrap());
+        let agent = Agent::builder(protocol, model).ephemeral();
+        let source = runtime.tool_source();
+        let calls = vec![("park".into(), RawJson::parse(r#"{"n":1}"#).unwrap()); HANDLERS];
+
+        lua.gc_collect().unwrap();
+        let before = lua.used_memory();
+        let mut parked = Box::pin(invoke_tools(&*source, &agent, calls, Cancel::new()));
+        let all = async {
+            tokio::select! {
+                _ = &mut parked => unreachable!("nobody resumes them"),
+                () = async {
+                    while lua.globals().get::<Option<usize>>("parked").unwrap() != Some(HANDLERS) {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                } => {}
+            }
+        };
+        runtime.run_until(all).await;
+        lua.gc_collect().unwrap();
+        let each = (lua.used_memory() - before) / HANDLERS;
+        assert!(each < 2560, "{each} bytes a handler");
+
+        // The owner sleeps while nobody is resumed: the loop is driven, and hardly works.
+        let start = worked();
+        runtime.run_until(tokio::time::sleep(Duration::from_millis(300))).await;
+        let took = worked() - start;
+        assert!(took < Duration::from_millis(100), "{took:?} of work in 300 ms of nothing");
+        runtime.shutdown(Duration::ZERO).await;
+    });
+}
