@@ -86,7 +86,8 @@ impl Options {
     ///
     /// A step is what runs between two pauses: a callback, a handler up to where it waits. C
     /// functions (a hard pattern, a slow module) cannot be interrupted; the step fails when they
-    /// are done.
+    /// are done. Nor can finalizers and the message handlers of `xpcall`, in which Lua runs no
+    /// hooks.
     #[must_use]
     pub fn step_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.step_limit = limit.into();

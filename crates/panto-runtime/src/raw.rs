@@ -4,12 +4,13 @@
 //! Everything here is of the thread that owns the Lua state. Lua keeps one word free for its
 //! host beside every coroutine (`lua_getextraspace`), and mlua leaves it alone; a new coroutine
 //! gets that of the main one. `coroutine.create` and `wrap` are replaced so that it gets that of
-//! its creator instead, and `resume` and `wrap` so that it is known which coroutine runs. What
-//! they do is otherwise what Lua's own do.
+//! its creator instead, and `resume`, `wrap` and `close` so that it is known which coroutine runs.
+//! What they do is otherwise what Lua's own do.
 //!
 //! A coroutine is stopped as Lua's own interpreter does it on SIGINT: a signal handler on the
 //! owner thread sets a hook, which is the one call that Lua allows there. Another thread must
-//! not set it, since Lua may be changing what the hook is written to.
+//! not set it, since Lua may be changing what the hook is written to. Hooks are of one coroutine:
+//! whoever goes on when that one has failed gets one too.
 #![allow(
     unsafe_code,
     reason = "the coroutine's word, its hook and the coroutine library are only in Lua's C API"
@@ -79,8 +80,23 @@ impl Main {
 
     /// Marks it as what runs, or `thread`, until the guard goes.
     pub(crate) fn running(self, thread: Option<&Thread>) -> Running {
-        let state = thread.map_or(self.0, Thread::state);
-        Running(RUNNING.with(|running| running.swap(state, Ordering::Relaxed)))
+        Running(runs(thread.map_or(self.0, Thread::state)))
+    }
+}
+
+/// Marks a coroutine as what runs; gives what ran before.
+fn runs(state: *mut lua_State) -> *mut lua_State {
+    RUNNING.with(|running| running.swap(state, Ordering::Relaxed))
+}
+
+/// What ran before goes on. The interruption of a step reaches it, too: else it could start again
+/// and again what runs for too long.
+fn goes_on(before: *mut lua_State) {
+    RUNNING.with(|running| running.store(before, Ordering::Relaxed));
+    // In this order, so that an interruption meanwhile is not missed.
+    if !before.is_null() && EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
+        // SAFETY: what goes on is there, and this is its thread.
+        unsafe { ffi::lua_sethook(before, Some(stop), ffi::LUA_MASKCOUNT, 1) };
     }
 }
 
@@ -90,7 +106,7 @@ pub(crate) struct Running(*mut lua_State);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        RUNNING.with(|running| running.store(self.0, Ordering::Relaxed));
+        goes_on(self.0);
     }
 }
 
@@ -252,10 +268,10 @@ unsafe fn is_normal(coroutine: *mut lua_State) -> bool {
 
 /// Closes a coroutine; what its to-be-closed variables do can be stopped like all else.
 unsafe fn close_running(state: *mut lua_State, coroutine: *mut lua_State) -> c_int {
-    let before = RUNNING.with(|running| running.swap(coroutine, Ordering::Relaxed));
+    let before = runs(coroutine);
     // SAFETY: the caller has two coroutines of one state, and the closed one does not run.
     let status = unsafe { ffi::lua_closethread(coroutine, state) };
-    RUNNING.with(|running| running.store(before, Ordering::Relaxed));
+    goes_on(before);
     status
 }
 
@@ -277,9 +293,9 @@ unsafe fn continue_with(
         }
         ffi::lua_xmove(state, coroutine, arguments);
         let mut results = 0;
-        let before = RUNNING.with(|running| running.swap(coroutine, Ordering::Relaxed));
+        let before = runs(coroutine);
         let status = ffi::lua_resume(coroutine, state, arguments, &mut results);
-        RUNNING.with(|running| running.store(before, Ordering::Relaxed));
+        goes_on(before);
         if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
             ffi::lua_xmove(coroutine, state, 1);
             return None;

@@ -212,6 +212,30 @@ async fn a_step_that_takes_too_long_fails_and_says_where() {
         "local co = coroutine.wrap(function() while true do end end) co() while true do co() end",
     );
     machine.tool(
+        "again",
+        "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+    );
+    machine.tool(
+        "close",
+        r#"
+        local endless = { __close = function() while true do end end }
+        local co = coroutine.create(function()
+            local x <close> = setmetatable({}, endless)
+            coroutine.yield()
+        end)
+        coroutine.resume(co)
+        coroutine.close(co)"#,
+    );
+    machine.tool(
+        "failed",
+        r#"
+        local endless = { __close = function() while true do end end }
+        coroutine.wrap(function()
+            local x <close> = setmetatable({}, endless)
+            error("x")
+        end)()"#,
+    );
+    machine.tool(
         "callback",
         r#"
         local co = coroutine.running()
@@ -221,7 +245,15 @@ async fn a_step_that_takes_too_long_fails_and_says_where() {
         while true do end"#,
     );
     machine.tool("fine", "sleep(60) for i = 1, 1000 do end return 'fine'");
-    for (tool, line) in [("spin", 1), ("hide", 1), ("inner", 1), ("callback", 6)] {
+    for (tool, line) in [
+        ("spin", 1),
+        ("hide", 1),
+        ("inner", 1),
+        ("again", 1),
+        ("close", 8),
+        ("failed", 2),
+        ("callback", 6),
+    ] {
         let agent = machine.agent(calling(tool, [json!({})]));
         machine.ask(&agent).await;
         let (status, text) = results(&agent).remove(0);
@@ -232,6 +264,16 @@ async fn a_step_that_takes_too_long_fails_and_says_where() {
     let agent = machine.agent(calling("fine", [json!({})]));
     machine.ask(&agent).await;
     assert_eq!(results(&agent)[0].1, "fine");
+    // A call that must not wait and tries to is closed.
+    let function = machine.eval(
+        r#"
+        return function()
+            local x <close> = setmetatable({}, { __close = function() while true do end end })
+            coroutine.yield()
+        end"#,
+    );
+    let called = machine.runtime.handle().call("x", &function, ());
+    assert_eq!(called.unwrap_err().message, panto_runtime::MUST_NOT_WAIT);
     // A callback of the loop, too.
     machine.exec("uv.new_timer():start(1, 0, function() while true do end end)");
     machine.drive::<()>("sleep(3)").await;
