@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
+use crate::payload::Writers;
 use crate::stream;
 use decode::MessagesDecoder;
 
@@ -59,7 +60,9 @@ impl AnthropicMessages {
 
     /// The body that is sent for a request. Blocks on attachments that lie in files.
     pub fn encode(&self, request: &Request) -> Vec<u8> {
-        request::body(request, self.flags).0
+        request::body(request, self.flags, Writers::One)
+            .0
+            .into_vec()
     }
 
     /// Reads an answer to `request` that came in another way, such as a recorded one. Blocks on
@@ -69,7 +72,7 @@ impl AnthropicMessages {
         request: &Request,
         body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     ) -> Box<dyn ProtocolStream> {
-        let (_, after) = request::body(request, self.flags);
+        let (_, after) = request::body(request, self.flags, Writers::One);
         let after = Arc::new(OnceLock::from(after));
         stream::read(request, body, |names| MessagesDecoder::new(names, after))
     }
@@ -98,7 +101,7 @@ impl Protocol for AnthropicMessages {
         let after = Arc::new(OnceLock::new());
         let written = Arc::clone(&after);
         let build = move |request: &Request| {
-            let (body, after) = request::body(request, flags);
+            let (body, after) = request::body(request, flags, Writers::Several);
             written.get_or_init(|| after);
             body
         };

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
+use crate::payload::Writers;
 use crate::stream;
 use decode::GenerateDecoder;
 use fresh_ids::FreshIds;
@@ -61,7 +62,7 @@ impl GoogleGenerate {
 
     /// The body that is sent for a request. Blocks on attachments that lie in files.
     pub fn encode(&self, request: &Request) -> Vec<u8> {
-        request::body(request, self.flags)
+        request::body(request, self.flags, Writers::One).into_vec()
     }
 
     /// Reads an answer to `request` that came in another way, such as a recorded one.
@@ -93,7 +94,7 @@ impl Protocol for GoogleGenerate {
         };
         let ids = FreshIds::of(&request);
         let flags = self.flags;
-        let build = move |request: &Request| request::body(request, flags);
+        let build = move |request: &Request| request::body(request, flags, Writers::Several);
         let decoder = |names| GenerateDecoder::new(names, ids);
         stream::open(&self.endpoint, head, request, build, decoder).await
     }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::attachment::{self, File, FileLimits, FileRule};
 use crate::call_ids::{CallIds, IdRule};
 use crate::harmless;
+use crate::payload::{Last, Payload, Writers};
 pub(crate) use files::reads_files;
 
 /// What a request has around its conversation, roughly.
@@ -207,17 +208,17 @@ impl<'a> History<'a> {
         turns
     }
 
-    /// The bytes of a request with this conversation in it.
-    pub(crate) fn written(&self, body: &impl Serialize) -> Vec<u8> {
+    /// The bytes of a request that ends with this conversation.
+    pub(crate) fn written<T: Serialize + Sync>(
+        &self,
+        head: &impl Serialize,
+        last: &Last<'_, T>,
+        writers: Writers,
+    ) -> Payload {
         let text = text_bytes(self.request.conversation.messages());
-        // Room for escapes, so that a long conversation is not moved while it is written. Memory
-        // that is not written to costs nothing.
-        let mut bytes = Vec::with_capacity(text + text / 4 + ROOM_BYTES);
-        // Writing into memory fails only for maps with keys that are no strings; there are none.
-        match serde_json::to_writer(&mut bytes, body) {
-            Ok(()) => bytes,
-            Err(_) => Vec::new(),
-        }
+        // Room for escapes, so that a long conversation is not moved while it is written.
+        let room = text + text / 4 + ROOM_BYTES;
+        Payload::write(head, last, writers, (text, room))
     }
 
     fn parts<'b>(

@@ -4,29 +4,33 @@ mod lookup;
 mod place;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use pantograph::{ErrorClass, ProviderError};
 use parking_lot::Mutex;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response};
 use tokio::sync::OnceCell;
 
 use crate::credentials::ApiKey;
 use crate::endpoint::Endpoint;
+use crate::payload::Payload;
 use crate::sse::Body;
 use lookup::Lookups;
-use place::{Place, is_about_tls, root_cause};
+use place::{Place, is_about_tls, root_cause, was_not_taken};
 
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);
 
 /// How often a silent HTTP/2 connection is asked whether it lives, and how long it may take.
 const PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+
+/// How often a request is sent again that a server has said it did not look at.
+const MAX_AGAIN: usize = 2;
 
 /// Connections to providers, pooled and shared; cheap to clone. One serves a whole process.
 ///
@@ -151,7 +155,7 @@ impl fmt::Debug for HttpClient {
 /// One request, as a protocol wants it.
 pub(crate) struct Post {
     pub(crate) head: Head,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Payload,
     /// Until there is a connection.
     pub(crate) connect: Option<Duration>,
 }
@@ -217,7 +221,12 @@ pub(crate) async fn send(
         headers.insert(name, value.clone());
     }
     let place = Place::of(&url, connect);
-    let body = Bytes::from(body);
+    let in_parts = body.parts().len() > 1;
+    if in_parts {
+        // Without it, parts would be sent as chunks, which not every server takes.
+        headers.insert(CONTENT_LENGTH, body.len().into());
+    }
+    let mut again = 0;
     let mut roots = match url.scheme() {
         "http" => Roots::None,
         _ => Roots::System,
@@ -227,11 +236,24 @@ pub(crate) async fn send(
         let request = client
             .post(url.clone())
             .headers(headers.clone())
-            .body(body.clone());
+            .body(wire_body(&body));
         match request.send().await {
             // Only a proxy can have asked for TLS, and nothing of the request has left.
             Err(error) if roots == Roots::None && is_about_tls(&error) => roots = Roots::System,
+            // The client itself does so for bodies that are whole.
+            Err(error) if in_parts && again < MAX_AGAIN && was_not_taken(&error) => again += 1,
             sent => return sent.map_err(|error| place.failure(&error)),
+        }
+    }
+}
+
+/// The same bytes each time, and none of them copied.
+fn wire_body(body: &Payload) -> reqwest::Body {
+    match body.parts() {
+        [whole] => whole.clone().into(),
+        parts => {
+            let parts = parts.to_vec().into_iter().map(Ok::<_, Infallible>);
+            reqwest::Body::wrap_stream(stream::iter(parts))
         }
     }
 }

@@ -42,6 +42,7 @@ mod http;
 mod lenient;
 mod openai_chat;
 mod openai_responses;
+mod payload;
 mod prompt_cache;
 mod schema;
 mod sse;

@@ -25,6 +25,7 @@ use reqwest::header::HeaderMap;
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
+use crate::payload::Writers;
 use crate::stream;
 use decode::ChatDecoder;
 pub use flags::{Efforts, OpenAiChatFlags, OutputLimit, ReasoningParameter, ThinkingReplay};
@@ -52,7 +53,7 @@ impl OpenAiChat {
 
     /// The body that is sent for a request. Blocks on attachments that lie in files.
     pub fn encode(&self, request: &Request) -> Vec<u8> {
-        request::body(request, self.flags)
+        request::body(request, self.flags, Writers::One).into_vec()
     }
 
     /// Reads an answer to `request` that came in another way, such as a recorded one.
@@ -83,7 +84,7 @@ impl Protocol for OpenAiChat {
             key: KeyHeader::Bearer,
         };
         let flags = self.flags;
-        let build = move |request: &Request| request::body(request, flags);
+        let build = move |request: &Request| request::body(request, flags, Writers::Several);
         stream::open(&self.endpoint, head, request, build, ChatDecoder::new).await
     }
 }

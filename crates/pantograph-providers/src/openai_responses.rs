@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::Endpoint;
 use crate::http::{Head, KeyHeader};
+use crate::payload::Writers;
 use crate::stream;
 use decode::ResponsesDecoder;
 
@@ -60,7 +61,7 @@ impl OpenAiResponses {
 
     /// The body that is sent for a request. Blocks on attachments that lie in files.
     pub fn encode(&self, request: &Request) -> Vec<u8> {
-        request::body(request, self.flags)
+        request::body(request, self.flags, Writers::One).into_vec()
     }
 
     /// Reads an answer to `request` that came in another way, such as a recorded one.
@@ -87,7 +88,7 @@ impl Protocol for OpenAiResponses {
             key: KeyHeader::Bearer,
         };
         let flags = self.flags;
-        let build = move |request: &Request| request::body(request, flags);
+        let build = move |request: &Request| request::body(request, flags, Writers::Several);
         stream::open(&self.endpoint, head, request, build, ResponsesDecoder::new).await
     }
 }

@@ -22,6 +22,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::{self, Exchange};
 use crate::history;
 use crate::http::{self, Head, Post};
+use crate::payload::Payload;
 use crate::sse::{Body, Event, Events};
 
 /// How long the words of a failure are waited for; its status is known already.
@@ -70,7 +71,7 @@ pub(crate) async fn open<D: Decoder + 'static>(
     endpoint: &Endpoint,
     head: Head,
     request: Request,
-    build: impl FnOnce(&Request) -> Vec<u8> + Send + 'static,
+    build: impl FnOnce(&Request) -> Payload + Send + 'static,
     decoder: impl FnOnce(Arc<WireNames>) -> D,
 ) -> Result<Box<dyn ProtocolStream>, ProviderError> {
     let connect = request.model.limits.connect;
@@ -102,8 +103,8 @@ pub(crate) fn read<D: Decoder + 'static>(
 /// Builds a request's body without blocking the runtime on attachments that lie in files.
 async fn encode(
     request: Request,
-    build: impl FnOnce(&Request) -> Vec<u8> + Send + 'static,
-) -> Result<Vec<u8>, ProviderError> {
+    build: impl FnOnce(&Request) -> Payload + Send + 'static,
+) -> Result<Payload, ProviderError> {
     if !history::reads_files(&request) {
         return Ok(build(&request));
     }

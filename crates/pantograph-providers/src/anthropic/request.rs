@@ -15,6 +15,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{Content, History, Part, Results, Speaker, Turn, WireRules};
+use crate::payload::{Last, Payload, Writers};
 use crate::prompt_cache::{CacheControl, EPHEMERAL};
 use crate::schema::{self, SchemaRules};
 
@@ -46,7 +47,11 @@ const LIMITS: FileLimits = FileLimits {
 const MARKED_TURNS: usize = 2;
 
 /// The bytes of a request's body, and what its answer is thought after.
-pub(super) fn body(request: &Request, flags: AnthropicFlags) -> (Vec<u8>, Prefix) {
+pub(super) fn body(
+    request: &Request,
+    flags: AnthropicFlags,
+    writers: Writers,
+) -> (Payload, Prefix) {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
@@ -70,9 +75,12 @@ pub(super) fn body(request: &Request, flags: AnthropicFlags) -> (Vec<u8>, Prefix
         tool_choice: tool_choice(&forcing, &history),
         tools,
         system,
-        messages,
     };
-    (history.written(&body), prefix)
+    let messages = Last {
+        name: "messages",
+        items: &messages,
+    };
+    (history.written(&body, &messages, writers), prefix)
 }
 
 /// Whether a model may hold its thinking to what stood before it. None with a budget does, and
@@ -81,6 +89,7 @@ fn binds(model: &Model, flags: AnthropicFlags) -> bool {
     model.reasoning_control != Some(ReasoningControl::Budget) && !flags.unsigned_thinking
 }
 
+/// All but the messages, which come last.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -96,7 +105,6 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<SystemText<'a>>,
-    messages: Vec<WireMessage<'a>>,
 }
 
 #[derive(Serialize)]

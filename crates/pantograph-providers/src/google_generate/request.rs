@@ -7,7 +7,7 @@ use pantograph::{Model, ReasoningControl};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::contents::{self, Content, Files, Part, Rules};
+use super::contents::{self, Files, Part, Rules};
 use super::thinking::ThinkingConfig;
 use super::{GoogleGenerateFlags, STYLE};
 use crate::attachment::{FileLimits, FileRule};
@@ -15,6 +15,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{History, Results, WireRules};
+use crate::payload::{Last, Payload, Writers};
 use crate::schema::{self, SchemaRules};
 
 const RULES: WireRules = WireRules {
@@ -36,7 +37,7 @@ const LIMITS: FileLimits = FileLimits {
     ..FileLimits::NONE
 };
 
-pub(super) fn body(request: &Request, flags: GoogleGenerateFlags) -> Vec<u8> {
+pub(super) fn body(request: &Request, flags: GoogleGenerateFlags, writers: Writers) -> Payload {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
@@ -52,12 +53,16 @@ pub(super) fn body(request: &Request, flags: GoogleGenerateFlags) -> Vec<u8> {
             max_output_tokens: request.model.max_output,
             thinking_config: ThinkingConfig::of(&request.model, forcing.reasoning),
         },
-        // Last, so that a longer conversation begins as the shorter did.
-        contents: contents::contents(&turns, rules),
     };
-    history.written(&body)
+    // Last, so that a longer conversation begins as the shorter did.
+    let contents = Last {
+        name: "contents",
+        items: &contents::contents(&turns, rules),
+    };
+    history.written(&body, &contents, writers)
 }
 
+/// All but the contents, which come last.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -68,7 +73,6 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     generation_config: GenerationConfig<'a>,
-    contents: Vec<Content<'a>>,
 }
 
 #[derive(Serialize)]

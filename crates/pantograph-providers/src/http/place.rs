@@ -94,7 +94,7 @@ pub(super) fn is_about_tls(error: &reqwest::Error) -> bool {
     error.is_connect() && is_io(error, io::ErrorKind::InvalidData)
 }
 
-// The three below know by their words what has a type that cannot be named here. The class of a
+// Those below know by their words what has a type that cannot be named here. The class of a
 // failure depends on them, so tests hold these words.
 
 fn through_proxy(error: &(dyn Error + 'static)) -> bool {
@@ -104,6 +104,19 @@ fn through_proxy(error: &(dyn Error + 'static)) -> bool {
 /// Whether a proxy wants a user name and a password, by the last words of its failure.
 fn wants_a_password(cause: &str) -> bool {
     cause.contains("authorization")
+}
+
+/// Whether a server says over HTTP/2 that it did not look at a request: it refused the stream, or
+/// closes the connection in good order.
+pub(super) fn was_not_taken(error: &(dyn Error + 'static)) -> bool {
+    const WORDS: [&str; 2] = [
+        "stream error received: refused stream",
+        "connection error received: not a result of an error",
+    ];
+    causes(error).any(|error| {
+        let said = error.to_string();
+        WORDS.iter().any(|words| said.starts_with(words))
+    })
 }
 
 /// Whether a body that could not be decoded did not even come.

@@ -32,18 +32,24 @@ fn protocol(
 }
 
 fn request() -> Request {
+    of([(Role::User, "Hello".into())])
+}
+
+fn of(messages: impl IntoIterator<Item = (Role, String)>) -> Request {
     let mut conversation = Conversation::new();
-    conversation.push(Arc::new(Message {
-        id: MessageId::new("m"),
-        parent: None,
-        at: jiff::Timestamp::UNIX_EPOCH,
-        role: Role::User,
-        blocks: vec![Block::text("Hello")],
-        metadata: Metadata::new(),
-        origin: None,
-        usage: None,
-        stop: None,
-    }));
+    for (role, text) in messages {
+        conversation.push(Arc::new(Message {
+            id: MessageId::new(format!("m{}", conversation.len())),
+            parent: conversation.head().cloned(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            role,
+            blocks: vec![Block::text(text)],
+            metadata: Metadata::new(),
+            origin: None,
+            usage: None,
+            stop: None,
+        }));
+    }
     Request {
         model: Arc::new(Model::new(ModelRef::parse("anthropic:m").unwrap())),
         purpose: pantograph::protocol::Purpose::Turn,
@@ -198,4 +204,71 @@ async fn serve_two(listener: TcpListener) -> h2::Reason {
     // Until the client goes.
     while connection.accept().await.is_some() {}
     reset
+}
+
+/// A body that is whole is sent again by the client itself, one in parts by us: once for a
+/// connection that the server closed in good order, and once for a stream that it refused.
+#[tokio::test]
+async fn what_a_server_over_http_2_did_not_look_at_is_sent_again() {
+    let long = || {
+        let roles = [Role::User, Role::Assistant].into_iter().cycle();
+        of(roles
+            .take(41)
+            .map(|role| (role, "a \"line\"\n".repeat(10_000))))
+    };
+    for request in [request(), long()] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(serve_the_third(listener));
+        let protocol = protocol(&base_url, |builder| builder.http2_prior_knowledge());
+        let expected = protocol.encode(&request);
+        let mut stream = protocol.open(request).await.unwrap();
+        let end = next(&mut stream).await;
+        assert!(
+            matches!(end, Some(Ok(ProtocolEvent::Done { .. }))),
+            "{end:?}"
+        );
+        drop((stream, protocol));
+        assert!(server.await.unwrap() == expected);
+    }
+}
+
+/// Closes the connection at the first request, refuses the second on the next, and answers the
+/// third. Gives that one's body.
+async fn serve_the_third(listener: TcpListener) -> Vec<u8> {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    // More than there is before a request.
+    let mut asked = [0; 128];
+    stream.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    stream.read_exact(&mut asked).await.unwrap();
+    let go_away = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    stream.write_all(go_away).await.unwrap();
+    stream.shutdown().await.unwrap();
+    while stream.read(&mut asked).await.is_ok_and(|read| read > 0) {}
+    let (stream, _) = listener.accept().await.unwrap();
+    let mut connection = h2::server::handshake(stream).await.unwrap();
+    let (_, mut refused) = connection.accept().await.unwrap().unwrap();
+    refused.send_reset(h2::Reason::REFUSED_STREAM);
+    let (asked, mut answer) = connection.accept().await.unwrap().unwrap();
+    let (head, mut asked) = asked.into_parts();
+    let reading = tokio::spawn(async move {
+        let mut body = Vec::new();
+        while let Some(data) = asked.data().await {
+            let data = data.unwrap();
+            asked.flow_control().release_capacity(data.len()).unwrap();
+            body.extend_from_slice(&data);
+        }
+        assert_eq!(head.headers["content-length"], body.len().to_string());
+        let head = http::Response::builder()
+            .header("content-type", "text/event-stream")
+            .body(())
+            .unwrap();
+        let mut stop = answer.send_response(head, false).unwrap();
+        stop.send_data(Bytes::from_static(STOP.as_bytes()), true)
+            .unwrap();
+        body
+    });
+    // Until the client goes.
+    while connection.accept().await.is_some() {}
+    reading.await.unwrap()
 }

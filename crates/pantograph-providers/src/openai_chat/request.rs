@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::STYLE;
 use super::flags::{OpenAiChatFlags, OutputLimit, ReasoningParameter};
-use super::message::Message;
 use super::messages;
 use super::reasoning::Reasoning;
 use crate::attachment::{FileLimits, FileRule, IMAGES};
@@ -16,6 +15,7 @@ use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{History, Results, WireRules};
+use crate::payload::{Last, Payload, Writers};
 use crate::prompt_cache;
 use crate::schema::{self, SchemaRules};
 
@@ -61,7 +61,7 @@ fn limits(flags: OpenAiChatFlags) -> FileLimits {
     }
 }
 
-pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
+pub(super) fn body(request: &Request, flags: OpenAiChatFlags, writers: Writers) -> Payload {
     let history = History::new(request, rules(flags)).with_limits(limits(flags));
     let forcing = forcing(request, &history, flags);
     let turns = history.turns();
@@ -87,11 +87,15 @@ pub(super) fn body(request: &Request, flags: OpenAiChatFlags) -> Vec<u8> {
         prompt_cache_key: prompt_cache::key(request).filter(|_| flags.cache_key),
         tool_choice: tool_choice(&forcing.choice, &history),
         tools: tools(&forcing, &history, flags),
-        messages,
     };
-    history.written(&body)
+    let messages = Last {
+        name: "messages",
+        items: &messages,
+    };
+    history.written(&body, &messages, writers)
 }
 
+/// All but the messages, which come last.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -111,7 +115,6 @@ struct Body<'a> {
     /// Servers refuse an empty list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    messages: Vec<Message<'a>>,
 }
 
 #[derive(Serialize)]

@@ -7,13 +7,14 @@ use pantograph::{Model, ReasoningControl};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::input::{self, Item};
+use super::input;
 use super::{OpenAiResponsesFlags, STYLE};
 use crate::attachment::{FileLimits, FileRule, IMAGES};
 use crate::call_ids::IdRule;
 use crate::forcing::Forcing;
 use crate::harmless;
 use crate::history::{History, Results, WireRules};
+use crate::payload::{Last, Payload, Writers};
 use crate::prompt_cache;
 use crate::schema::{self, SchemaRules};
 
@@ -38,7 +39,7 @@ const LIMITS: FileLimits = FileLimits {
 /// The smallest bound of an answer that the API takes.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
-pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
+pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags, writers: Writers) -> Payload {
     let history = History::new(request, RULES).with_limits(LIMITS);
     let forcing = Forcing::of(request, history.names());
     let turns = history.turns();
@@ -59,10 +60,13 @@ pub(super) fn body(request: &Request, flags: OpenAiResponsesFlags) -> Vec<u8> {
         reasoning: forcing.reasoning.map(Reasoning::of),
         tool_choice: tool_choice(&forcing.choice, &history),
         tools: tools(&forcing, &history),
-        // Last, so that a longer conversation begins as the shorter did.
-        input: input::items(history.system(), &turns, instruction, flags),
     };
-    history.written(&body)
+    // Last, so that a longer conversation begins as the shorter did.
+    let input = Last {
+        name: "input",
+        items: &input::items(history.system(), &turns, instruction, flags),
+    };
+    history.written(&body, &input, writers)
 }
 
 /// Whether the model is known to reason, or asked to. Others refuse to be asked for what they
@@ -74,6 +78,7 @@ fn reasons(model: &Model) -> bool {
     }
 }
 
+/// All but the input, which comes last.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -91,7 +96,6 @@ struct Body<'a> {
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    input: Vec<Item<'a>>,
 }
 
 #[derive(Serialize)]

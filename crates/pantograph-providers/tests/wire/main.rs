@@ -9,6 +9,7 @@ mod certificates;
 mod connection;
 mod frames;
 mod google_generate;
+mod long;
 mod many;
 mod moves;
 mod odd_streams;
