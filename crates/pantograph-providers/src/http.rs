@@ -252,8 +252,8 @@ fn wire_body(body: &Payload) -> reqwest::Body {
     match body.parts() {
         [whole] => whole.clone().into(),
         parts => {
-            let parts = parts.to_vec().into_iter().map(Ok::<_, Infallible>);
-            reqwest::Body::wrap_stream(stream::iter(parts))
+            let parts = stream::iter(Vec::from(parts)).map(Ok::<_, Infallible>);
+            reqwest::Body::wrap_stream(parts)
         }
     }
 }
