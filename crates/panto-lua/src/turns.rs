@@ -24,6 +24,8 @@ struct Inner {
 struct Live {
     next: u64,
     turns: HashMap<u64, Turn>,
+    /// Whether turns that begin are ended at once.
+    is_ending: bool,
 }
 
 struct Turn {
@@ -71,6 +73,13 @@ impl Turns {
         }
     }
 
+    /// Ends every turn as [`cancel_all`](Self::cancel_all) does, and from now on every other as it
+    /// begins: Lua code may start some while it is being stopped.
+    pub fn end_all(&self, grace: Duration) {
+        self.inner.live.lock().is_ending = true;
+        self.cancel_all(grace);
+    }
+
     /// Completes when every turn has settled. Turns may call tools until then: keep serving them.
     pub async fn settled(&self) {
         // The sender lives as long as this handle, so waiting cannot fail.
@@ -88,12 +97,18 @@ impl Turns {
         let mut live = self.inner.live.lock();
         let id = live.next;
         live.next += 1;
+        let is_ending = live.is_ending;
         let turn = Turn {
-            control,
+            control: control.clone(),
             unread: Arc::clone(&unread),
         };
         live.turns.insert(id, turn);
         self.inner.count.send_replace(live.turns.len());
+        drop(live);
+        if is_ending {
+            control.cancel_within(Duration::ZERO);
+            unread.send_replace(true);
+        }
         Entry {
             id,
             turns: self.clone(),

@@ -60,9 +60,12 @@ impl Failure {
         failure
     }
 
-    /// The message's first line, for a model.
+    /// The message's first line that says something, for a model.
     pub fn first_line(&self) -> &str {
-        self.message.lines().next().unwrap_or_default()
+        let mut lines = self.message.lines().map(str::trim);
+        lines
+            .find(|line| !line.is_empty())
+            .unwrap_or("it failed without a message")
     }
 }
 

@@ -216,7 +216,7 @@ impl LuaRuntime {
         executor.is_ending.set(true);
         executor.cancel_lanes(grace);
         let turns = self.module().turns().clone();
-        turns.cancel_all(grace);
+        turns.end_all(grace);
         let clock = executor.agents.clone();
         let forced = async {
             let sleep = {

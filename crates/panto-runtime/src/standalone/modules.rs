@@ -185,7 +185,7 @@ impl Modules {
         if turns.live() == 0 {
             return;
         }
-        turns.cancel_all(grace);
+        turns.end_all(grace);
         // Twice: what a turn still does after its tools were forced takes time too. There is nobody left to tell.
         let _ = uv.run_until(async {
             let _ = tokio::time::timeout(2 * grace, turns.settled()).await;

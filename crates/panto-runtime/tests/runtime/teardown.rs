@@ -90,6 +90,50 @@ async fn calls_of_the_hosts_own_turns_get_the_grace_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn turns_that_begin_during_the_shutdown_do_not_hold_it_up() {
+    let mut machine = machine();
+    machine.config(
+        "stalled",
+        Script::new().step(Step::text("x").then(Fault::Stall).repeated()),
+    );
+    machine.tool(
+        "park",
+        r#"
+        local x <close> = setmetatable({}, {
+            __close = function()
+                job = assert(new_agent(stalled):run_async { prompt = "x" })
+                stream = assert(new_agent(stalled):run("x"))
+            end,
+        })
+        coroutine.yield()
+        "#,
+    );
+    // Callbacks go on until the end, too.
+    machine.exec(
+        "uv.new_timer():start(10, 10, function() new_agent(stalled):run_async { prompt = 'x' } end)",
+    );
+    let agent = machine.agent(calling("park", [json!({})]));
+    let lua = machine.lua.clone();
+    let mut turn = Box::pin(agent.ask("Go."));
+    machine
+        .runtime
+        .run_until(tokio::time::timeout(Duration::from_millis(5), &mut turn))
+        .await
+        .unwrap_err();
+    let shutdown = machine.runtime.shutdown(Duration::from_millis(50));
+    let (_, outcome) = tokio::join!(
+        async {
+            let ended = tokio::time::timeout(Duration::from_secs(10), shutdown).await;
+            ended.expect("the shutdown ends");
+        },
+        turn
+    );
+    assert_eq!(outcome.unwrap().stop, StopReason::Cancelled);
+    let status: String = lua.load("return job:result().status").eval().unwrap();
+    assert_eq!(status, "cancelled");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_left_over_says_that_the_session_is_over() {
     let machine = machine();
     machine.tool("x", "return 'x'");
