@@ -99,3 +99,41 @@ async fn an_endless_stream_does_not_keep_others_from_their_turn() {
     assert_eq!(outcome.text.as_deref(), Some("Done."));
     assert!(machine.eval::<i64>("return said") > 0, "{talked:?}");
 }
+
+#[tokio::test]
+async fn a_stream_that_always_says_there_is_more_leaves_the_thread_its_clock() {
+    let mut machine = machine();
+    let handle = machine.runtime.handle().clone();
+    let register = machine.runtime.module().function(
+        &machine.lua,
+        "register_protocol",
+        move |lua, mut args| {
+            panto_lua::values(
+                lua,
+                handle.register_protocol("test", args.next("protocol"))?,
+            )
+        },
+    );
+    machine
+        .lua
+        .globals()
+        .set("register_protocol", register.unwrap())
+        .unwrap();
+    machine.exec(
+        r#"
+        register_protocol { name = "eager", open = function(request)
+            return { next = function() request.notify() end }
+        end }
+        "#,
+    );
+    let protocol = machine.runtime.handle().protocol("eager").unwrap();
+    let turn = machine.agent_of(protocol).run("Go.").unwrap();
+    let control = turn.control();
+    let cancelling = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        control.cancel();
+    };
+    let both = async { tokio::join!(turn.outcome(), cancelling).0 };
+    let outcome = machine.runtime.run_until(both).await;
+    assert_eq!(outcome.stop, pantograph::StopReason::Cancelled);
+}

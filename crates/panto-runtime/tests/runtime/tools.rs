@@ -144,6 +144,8 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
         "error(setmetatable({}, { __tostring = function() error('worse') end }))",
         "error(setmetatable({}, { __tostring = function() return 7 end }))",
         "error(setmetatable({}, { __tostring = function() return 'user not found: bob' end }))",
+        "error('\\n\\n  behind empty lines', 0)",
+        "error('', 0)",
         "error(nil)",
         "error()",
         "error(42)",
@@ -183,6 +185,8 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
     error(setmetatable({}, { __tostring = function() error('worse') end }))  =>  (error object is a table value)
     error(setmetatable({}, { __tostring = function() return 7 end }))  =>  7
     error(setmetatable({}, { __tostring = function() return 'user not found: bob' end }))  =>  user not found: bob
+    error('\n\n  behind empty lines', 0)  =>  behind empty lines
+    error('', 0)  =>  it failed without a message
     error(nil)  =>  nil
     error()  =>  nil
     error(42)  =>  42
