@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, Value};
 use pantograph::{
-    EditError, MessageId, Metadata, Outcome, Prompt, Sender, StopReason, Submission, Timing,
-    ToolSet, with_causes,
+    EditError, Metadata, Outcome, Prompt, Sender, StopReason, Submission, Timing, ToolSet,
+    with_causes,
 };
 
 use super::tools::{tool, tool_set, tool_tables};
@@ -209,30 +209,14 @@ fn conversation(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         let metadata = metadata(state, &mut args)?;
         let agent = this.change()?;
         let edit = async move { agent.add_system_message(text, metadata).await };
-        state.run(
-            lua,
-            this.reach(),
-            edit,
-            |lua, edited: Result<MessageId, EditError>| match edited {
-                Ok(_) => values(lua, true),
-                Err(error) => Err(Fault::of(&error)),
-            },
-        )
+        edited(lua, state, this, edit)
     })?;
     methods.add("add_user_message", |lua, state, this, mut args| {
         let blocks = blocks_argument(&args.next("blocks"))?;
         let metadata = metadata(state, &mut args)?;
         let agent = this.change()?;
         let edit = async move { agent.add_user_message(blocks, metadata).await };
-        state.run(
-            lua,
-            this.reach(),
-            edit,
-            |lua, edited: Result<MessageId, EditError>| match edited {
-                Ok(_) => values(lua, true),
-                Err(error) => Err(Fault::of(&error)),
-            },
-        )
+        edited(lua, state, this, edit)
     })?;
     methods.add("set_message_metadata", |lua, state, this, mut args| {
         let position = args.next("position");
@@ -240,15 +224,20 @@ fn conversation(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         let agent = this.change()?;
         let id = message_at(&agent.conversation(), &position)?.id.clone();
         let edit = async move { agent.set_message_metadata(&id, metadata).await };
-        state.run(
-            lua,
-            this.reach(),
-            edit,
-            |lua, edited: Result<(), EditError>| match edited {
-                Ok(()) => values(lua, true),
-                Err(error) => Err(Fault::of(&error)),
-            },
-        )
+        edited(lua, state, this, edit)
+    })
+}
+
+/// True, once a conversation has been changed.
+fn edited<T: Send + 'static>(
+    lua: &Lua,
+    state: &State,
+    this: &LuaAgent,
+    edit: impl Future<Output = Result<T, EditError>> + Send + 'static,
+) -> Reply {
+    state.run(lua, this.reach(), edit, |lua, edited| match edited {
+        Ok(_) => values(lua, true),
+        Err(error) => Err(Fault::of(&error)),
     })
 }
 
