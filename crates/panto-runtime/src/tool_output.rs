@@ -1,5 +1,6 @@
 //! What a tool's handler may return.
 
+use crate::failure::named;
 use mlua::{LuaString, MultiValue, Table, Value};
 use pantograph::{Attachment, ToolContent, ToolOutput, ToolStatus};
 
@@ -87,36 +88,11 @@ fn copied(text: &LuaString) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-fn named(value: &Value) -> String {
-    match value {
-        Value::Nil => "nothing".to_owned(),
-        Value::Integer(_) => "a number".to_owned(),
-        other => format!("a {}", other.type_name()),
-    }
-}
-
 /// What the first bytes say of those that come without a type.
 fn media_type_of(data: &[u8]) -> &'static str {
-    match data {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => "image/webp",
-        [b'%', b'P', b'D', b'F', ..] => "application/pdf",
-        _ => "application/octet-stream",
+    match Attachment::image_type(data) {
+        Some(image) => image,
+        None if data.starts_with(b"%PDF") => "application/pdf",
+        None => "application/octet-stream",
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn encode(
     }
     // Providers refuse an image whose bytes are of another type than they were told.
     let media_type = match named.starts_with("image/") {
-        true => image_type(&bytes).unwrap_or(named),
+        true => Attachment::image_type(&bytes).unwrap_or(named),
         false => named,
     };
     let fits = rule.images.contains(&media_type) || (rule.pdf && media_type == "application/pdf");
@@ -131,31 +131,6 @@ pub(crate) fn encode(
 /// What a model reads in place of an attachment.
 pub(crate) fn left_out(media_type: &str, why: &str) -> String {
     format!("[an attachment of type {media_type} was left out: {why}]")
-}
-
-/// The type that an image's first bytes show.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

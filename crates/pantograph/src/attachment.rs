@@ -52,6 +52,19 @@ impl Attachment {
         }
     }
 
+    /// The type that the first bytes of an image show; `None` if they are of none that models take.
+    pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+            [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            _ if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => {
+                Some("image/webp")
+            }
+            _ => None,
+        }
+    }
+
     /// The file that holds the bytes, if they are not in memory.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
