@@ -4,32 +4,32 @@
 //! call that must not wait. Everything here runs on the owner thread. Nothing is borrowed while
 //! Lua runs, since Lua may come back.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mlua::{Function, Lua, MultiValue, Thread, WeakLua};
+use mlua::{Function, Lua, WeakLua};
 use panto_lua::Module;
-use pantograph::{Agent, ToolDeclaration, ToolOutput, ToolReply, ToolSet};
+use pantograph::{Agent, ToolOutput, ToolReply};
 use tokio::runtime::Handle;
 
-use crate::entry::{Entry, MUST_NOT_WAIT};
+use crate::entering::Entering;
+use crate::entry::Entry;
 use crate::failure::Failure;
-use crate::handlers::{Batch, Live, Start};
+use crate::handlers::{Batch, Start};
 use crate::hooks::{Hooks, LuaHooks};
 use crate::inbox::{Call, Inbox, Unit};
 use crate::lanes::{LaneId, Lanes, Turns};
+use crate::live::Live;
 use crate::options::Reports;
 use crate::protocol::{Protocols, Streams};
-use crate::raw::{Main, Running, Word};
 use crate::store::Stores;
-use crate::tools::{RegisterError, Tools};
+use crate::tools::Tools;
 use crate::waiter::Resume;
 use crate::waits::Waits;
-use crate::watchdog::Watchdog;
 
 /// Tool steps of one visit: so many, or so long.
 const STEPS: usize = 64;
@@ -53,9 +53,9 @@ pub(crate) struct Executor {
     pub(crate) stores: Stores,
     /// The `__index` of handlers' contexts.
     pub(crate) context_index: Function,
-    module: OnceCell<Module>,
-    main: Main,
-    watchdog: Option<Watchdog>,
+    /// The native module.
+    pub(crate) module: Module,
+    pub(crate) entering: Entering,
     pub(crate) lanes: RefCell<Lanes>,
     /// The agent of code that no batch raised.
     pub(crate) session: RefCell<Option<Agent>>,
@@ -65,10 +65,6 @@ pub(crate) struct Executor {
     /// What calls have answered and their turns do not know yet.
     pub(crate) answers: RefCell<Vec<(ToolReply, ToolOutput)>>,
     pub(crate) waits: Waits<Then>,
-    /// For each call that must not wait, innermost last: whether it tried to.
-    synchronous: RefCell<Vec<bool>>,
-    /// What ran before each callback of the loop, innermost last.
-    callbacks: RefCell<Vec<Running>>,
     pub(crate) is_ending: Cell<bool>,
 }
 
@@ -92,12 +88,13 @@ pub(crate) struct Parts {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) agents: Handle,
     pub(crate) entry: Entry,
-    pub(crate) main: Main,
-    pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) entering: Entering,
     pub(crate) reports: Reports,
     pub(crate) tools: Tools,
+    pub(crate) turn_hooks: Arc<LuaHooks>,
     pub(crate) stores: Stores,
     pub(crate) context_index: Function,
+    pub(crate) module: Module,
 }
 
 impl Executor {
@@ -108,7 +105,7 @@ impl Executor {
             protocols: Protocols::new(&parts.inbox),
             streams: Streams::default(),
             hooks: RefCell::default(),
-            turn_hooks: Arc::new(LuaHooks::new(&parts.inbox)),
+            turn_hooks: parts.turn_hooks,
             inbox: parts.inbox,
             agents: parts.agents,
             entry: parts.entry,
@@ -116,17 +113,14 @@ impl Executor {
             tools: parts.tools,
             stores: parts.stores,
             context_index: parts.context_index,
-            module: OnceCell::new(),
-            main: parts.main,
-            watchdog: parts.watchdog,
+            module: parts.module,
+            entering: parts.entering,
             lanes: RefCell::default(),
             session: RefCell::default(),
             steps: RefCell::default(),
             calls: RefCell::default(),
             live: Live::default(),
             answers: RefCell::default(),
-            synchronous: RefCell::default(),
-            callbacks: RefCell::default(),
             is_ending: Cell::new(false),
         }
     }
@@ -134,16 +128,6 @@ impl Executor {
     /// The Lua state, unless it is gone.
     pub(crate) fn lua(&self) -> Option<Lua> {
         self.lua.try_upgrade()
-    }
-
-    /// The native module, which is opened right after the executor is made.
-    pub(crate) fn module(&self) -> Option<&Module> {
-        self.module.get()
-    }
-
-    pub(crate) fn set_module(&self, module: Module) {
-        // There is one module for a state, and so for an executor.
-        let _ = self.module.set(module);
     }
 
     /// Does what is there to do, within a bound.
@@ -261,49 +245,6 @@ impl Executor {
         }
     }
 
-    /// Enters Lua on behalf of a lane, on the main coroutine or in another.
-    pub(crate) fn enter<'a>(
-        &'a self,
-        lua: &'a Lua,
-        lane: LaneId,
-        thread: Option<&Thread>,
-    ) -> Entered<'a> {
-        Entered {
-            executor: self,
-            lua,
-            previous: self.begin(lua, lane),
-            _running: self.main.running(thread),
-        }
-    }
-
-    /// A step begins on behalf of a lane; gives what was ambient, for [`Executor::finish`].
-    pub(crate) fn begin(&self, lua: &Lua, lane: LaneId) -> Word {
-        if let Some(watchdog) = &self.watchdog {
-            watchdog.enter();
-        }
-        self.main.replace_word(lua, lane.word())
-    }
-
-    /// The step that began last ends.
-    pub(crate) fn finish(&self, lua: &Lua, previous: Word) {
-        self.main.replace_word(lua, previous);
-        if let Some(watchdog) = &self.watchdog {
-            watchdog.leave();
-        }
-    }
-
-    /// A callback of the loop begins in a lane; gives the lane that was ambient.
-    pub(crate) fn enter_callback(&self, lua: &Lua, lane: LaneId) -> LaneId {
-        let previous = self.begin(lua, lane);
-        self.callbacks.borrow_mut().push(self.main.running(None));
-        LaneId::of_word(previous)
-    }
-
-    pub(crate) fn leave_callback(&self, lua: &Lua, previous: LaneId) {
-        drop(self.callbacks.borrow_mut().pop());
-        self.finish(lua, previous.word());
-    }
-
     /// Asks every turn to stop that has calls here.
     pub(crate) fn cancel_lanes(&self, grace: Duration) {
         let cancels = self.lanes.borrow().cancels();
@@ -328,106 +269,5 @@ impl Executor {
         drop(calls);
         self.streams.clear();
         self.waits.clear();
-    }
-
-    pub(crate) fn register_tool(
-        &self,
-        owner: &str,
-        declaration: ToolDeclaration,
-        handler: Function,
-    ) -> Result<(), RegisterError> {
-        self.tools.register(owner, declaration.clone(), handler)?;
-        self.change_session_tools(|tools| {
-            match tools.iter_mut().find(|tool| tool.name == declaration.name) {
-                Some(tool) => *tool = declaration,
-                None => tools.push(declaration),
-            }
-        });
-        Ok(())
-    }
-
-    pub(crate) fn unregister_tool(&self, owner: &str, name: &str) -> bool {
-        let was_there = self.tools.unregister(owner, name);
-        if was_there {
-            self.change_session_tools(|tools| tools.retain(|tool| tool.name.as_str() != name));
-        }
-        was_there
-    }
-
-    fn change_session_tools(&self, change: impl FnOnce(&mut Vec<ToolDeclaration>)) {
-        let session = self.session.borrow();
-        let Some(agent) = &*session else { return };
-        let mut tools: Vec<_> = agent.tools().iter().cloned().collect();
-        change(&mut tools);
-        // A set with one change by name has no name twice.
-        if let Ok(tools) = ToolSet::new(tools) {
-            agent.set_tools(tools);
-        }
-    }
-
-    /// Calls a function that must not wait, to its end.
-    ///
-    /// Inside Lua code it keeps that code's lane; else it is the session's.
-    pub(crate) fn call(
-        &self,
-        lua: &Lua,
-        what: &str,
-        function: &mlua::Function,
-        arguments: MultiValue,
-    ) -> Result<MultiValue, Failure> {
-        let attempt = Synchronous::begin(self);
-        let outcome = {
-            let _entered = self.enter(lua, LaneId::current(lua), None);
-            self.entry.call(what, function, arguments)
-        };
-        match outcome {
-            // It says where.
-            Err(failure) if failure.message.ends_with(MUST_NOT_WAIT) => Err(failure),
-            _ if attempt.tried_to_wait() => Err(Failure::new(what, MUST_NOT_WAIT)),
-            outcome => outcome,
-        }
-    }
-
-    /// Notes that the innermost call that must not wait tried to; false if there is none.
-    pub(crate) fn note_wait(&self) -> bool {
-        let mut synchronous = self.synchronous.borrow_mut();
-        synchronous.last_mut().is_some_and(|tried| {
-            *tried = true;
-            true
-        })
-    }
-}
-
-/// A call that must not wait is under way; it is not when this goes, by a panic or otherwise.
-struct Synchronous<'a>(&'a Executor);
-
-impl<'a> Synchronous<'a> {
-    fn begin(executor: &'a Executor) -> Self {
-        executor.synchronous.borrow_mut().push(false);
-        Self(executor)
-    }
-
-    fn tried_to_wait(&self) -> bool {
-        self.0.synchronous.borrow().last() == Some(&true)
-    }
-}
-
-impl Drop for Synchronous<'_> {
-    fn drop(&mut self) {
-        self.0.synchronous.borrow_mut().pop();
-    }
-}
-
-/// Lua is being entered.
-pub(crate) struct Entered<'a> {
-    executor: &'a Executor,
-    lua: &'a Lua,
-    previous: Word,
-    _running: Running,
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.executor.finish(self.lua, self.previous);
     }
 }

@@ -69,6 +69,15 @@ impl Failure {
     }
 }
 
+/// What a value is, in words.
+pub(crate) fn named(value: &Value) -> String {
+    match value {
+        Value::Nil => "nothing".to_owned(),
+        Value::Integer(_) => "a number".to_owned(),
+        other => format!("a {}", other.type_name()),
+    }
+}
+
 fn text_field(table: &Table, name: &str) -> Option<String> {
     let text: Option<LuaString> = table.raw_get(name).ok()?;
     text.map(|text| text.to_string_lossy())

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{AnyUserData, Function, IntoLuaMulti, MultiValue, Table};
+use mlua::{AnyUserData, Function, IntoLuaMulti, Lua, MultiValue, Table};
 use panto_lua::{Arg, Fault};
 use pantograph::{Agent, Protocol, SessionStore, ToolDeclaration};
 
@@ -31,6 +31,13 @@ impl LuaHandle {
         self.0.borrow().upgrade()
     }
 
+    /// The executor and its Lua state, unless they are gone.
+    fn alive(&self) -> Option<(Rc<Executor>, Lua)> {
+        let executor = self.executor()?;
+        let lua = executor.lua()?;
+        Some((executor, lua))
+    }
+
     /// Calls a Lua function that must not wait. `what` names it in messages, such as
     /// ``the `on` handler of `x` ``.
     ///
@@ -46,10 +53,7 @@ impl LuaHandle {
         function: &Function,
         arguments: impl IntoLuaMulti,
     ) -> Result<MultiValue, Failure> {
-        let executor = self.executor();
-        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
-            return Err(Failure::gone(what));
-        };
+        let (executor, lua) = self.alive().ok_or_else(|| Failure::gone(what))?;
         let arguments = arguments.into_lua_multi(&lua);
         let arguments = arguments.map_err(|error| Failure::of(what, &error))?;
         executor.call(&lua, what, function, arguments)
@@ -69,10 +73,7 @@ impl LuaHandle {
         function: Function,
         arguments: impl IntoLuaMulti,
     ) -> Result<Drive, Failure> {
-        let executor = self.executor();
-        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
-            return Err(Failure::gone(what));
-        };
+        let (executor, lua) = self.alive().ok_or_else(|| Failure::gone(what))?;
         let arguments = arguments.into_lua_multi(&lua);
         let arguments = arguments.map_err(|error| Failure::of(what, &error))?;
         Ok(Drive::start(&executor, what, function, arguments))
@@ -154,10 +155,7 @@ impl LuaHandle {
     /// The table lacks a method, or the Lua state is gone.
     pub fn session_store(&self, table: Table) -> Result<Arc<dyn SessionStore>, Failure> {
         const WHAT: &str = "the session store";
-        let executor = self.executor();
-        let Some((executor, lua)) = executor.and_then(|it| it.lua().map(|lua| (it, lua))) else {
-            return Err(Failure::gone(WHAT));
-        };
+        let (executor, lua) = self.alive().ok_or_else(|| Failure::gone(WHAT))?;
         let store = executor.session_store(&lua, table);
         store.map_err(|message| Failure::new(WHAT, message))
     }
@@ -177,16 +175,12 @@ impl LuaHandle {
     ///
     /// Lua is out of memory, or gone.
     pub fn current_agent(&self) -> mlua::Result<AnyUserData> {
-        let executor = self.executor();
-        let lua = executor.as_ref().and_then(|executor| executor.lua());
-        let module = executor.as_ref().and_then(|executor| executor.module());
-        let (Some(lua), Some(module)) = (lua, module) else {
-            return Err(mlua::Error::runtime("the Lua state is gone"));
-        };
+        let gone = || mlua::Error::runtime(RegisterError::Gone);
+        let (executor, lua) = self.alive().ok_or_else(gone)?;
         let lender = LaneAgent {
             executor: Rc::clone(&self.0),
             lane: None,
         };
-        module.borrowed(&lua, Rc::new(lender))
+        executor.module.borrowed(&lua, Rc::new(lender))
     }
 }

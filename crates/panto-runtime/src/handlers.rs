@@ -1,22 +1,17 @@
 //! Handlers: Lua functions that run as coroutines, may wait, and report their own end.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 use mlua::{Function, Lua, MultiValue, Thread, Value};
-use pantograph::{
-    AgentId, BatchId, CallId, Cancel, PendingCall, ToolBatch, ToolOutput, ToolReply, TurnId,
-};
-
-use tokio::sync::Notify;
+use pantograph::{AgentId, BatchId, Cancel, RawJson, ToolBatch, ToolOutput, TurnId};
 
 use crate::driven::Driven;
 use crate::executor::{Executor, Step, Then};
 use crate::failure::Failure;
 use crate::inbox::Handlers;
 use crate::lanes::LaneId;
+use crate::live::{Ending, Running, ToolCall};
 use crate::{tool_context, tool_output};
 
 /// A batch of tool calls that is under way.
@@ -48,35 +43,9 @@ impl Drop for Batch {
 
 /// A handler that is to begin.
 pub(crate) enum Start {
-    Tool(PendingCall, Rc<Batch>),
+    /// With the call's input.
+    Tool(ToolCall, RawJson),
     Driven(Driven),
-}
-
-/// The handlers that have begun and not ended.
-#[derive(Default)]
-pub(crate) struct Live {
-    last: Cell<u64>,
-    running: RefCell<HashMap<u64, Running>>,
-    ended: Notify,
-}
-
-struct Running {
-    thread: Thread,
-    ending: Ending,
-}
-
-/// Who waits for a handler's end.
-enum Ending {
-    Tool(ToolCall),
-    Driven(Driven),
-}
-
-/// A tool call that runs.
-pub(crate) struct ToolCall {
-    pub(crate) id: CallId,
-    pub(crate) name: Arc<str>,
-    reply: ToolReply,
-    pub(crate) batch: Rc<Batch>,
 }
 
 /// Why a handler ends without having returned.
@@ -91,73 +60,6 @@ pub(crate) enum Cut {
 const CANCELLED: &str = "The call was cancelled before it gave a result; it may have had effects.";
 const NOT_RUN: &str = "The call was not run: it was cancelled first.";
 const CLOSED: &str = "its coroutine was closed before it returned";
-
-impl Live {
-    pub(crate) fn len(&self) -> usize {
-        self.running.borrow().len()
-    }
-
-    /// A key that no other handler has had.
-    fn fresh(&self) -> u64 {
-        let key = self.last.get() + 1;
-        self.last.set(key);
-        key
-    }
-
-    fn take(&self, key: u64) -> Option<Running> {
-        let taken = self.running.borrow_mut().remove(&key);
-        self.note_end();
-        taken
-    }
-
-    fn take_where(&self, which: impl Fn(&Running) -> bool) -> Vec<Running> {
-        let taken = {
-            let mut all = self.running.borrow_mut();
-            let taken = all.extract_if(|_, running| which(running));
-            taken.map(|(_, running)| running).collect()
-        };
-        self.note_end();
-        taken
-    }
-
-    /// Wakes whoever waits for the last to end.
-    fn note_end(&self) {
-        if self.running.borrow().is_empty() {
-            self.ended.notify_waiters();
-        }
-    }
-
-    /// Completes when no handler runs.
-    pub(crate) async fn all_ended(&self) {
-        loop {
-            let ended = self.ended.notified();
-            if self.len() == 0 {
-                return;
-            }
-            ended.await;
-        }
-    }
-
-    /// Shows output of a tool call, if it runs.
-    pub(crate) fn output(&self, key: u64, chunk: &str) {
-        if let Some(running) = self.running.borrow().get(&key)
-            && let Ending::Tool(call) = &running.ending
-        {
-            call.reply.output(chunk);
-        }
-    }
-
-    /// Looks at a tool call, if it runs.
-    pub(crate) fn call<T>(&self, key: u64, look: impl FnOnce(&ToolCall) -> T) -> Option<T> {
-        match self.running.borrow().get(&key) {
-            Some(Running {
-                ending: Ending::Tool(call),
-                ..
-            }) => Some(look(call)),
-            _ => None,
-        }
-    }
-}
 
 impl Executor {
     /// Queues the calls of a batch in its agent's lane.
@@ -188,14 +90,19 @@ impl Executor {
         };
         accepted.deadline.set(deadline.ok());
         for call in batch.calls {
-            let start = Start::Tool(call, Rc::clone(&accepted));
-            self.push(lane, Step::Start(start));
+            let start = ToolCall {
+                id: call.id,
+                name: call.tool_name,
+                reply: call.reply,
+                batch: Rc::clone(&accepted),
+            };
+            self.push(lane, Step::Start(Start::Tool(start, call.input)));
         }
     }
 
     pub(crate) fn start(self: &Rc<Self>, lua: &Lua, lane: LaneId, start: Start) {
         match start {
-            Start::Tool(call, batch) => self.start_tool(lua, call, batch),
+            Start::Tool(call, input) => self.start_tool(lua, call, &input),
             Start::Driven(driven) => {
                 let Some((driven, function, arguments)) = driven.begin() else {
                     return;
@@ -207,43 +114,27 @@ impl Executor {
         }
     }
 
-    fn start_tool(self: &Rc<Self>, lua: &Lua, call: PendingCall, batch: Rc<Batch>) {
-        let PendingCall {
-            id,
-            tool_name,
-            input,
-            reply,
-        } = call;
-        let lane = batch.lane;
-        let ending = ToolCall {
-            id: CallId::clone(&id),
-            name: Arc::clone(&tool_name),
-            reply,
-            batch: Rc::clone(&batch),
-        };
-        if ending.reply.is_closed() || batch.cancel.is_asked() {
-            return self.settle(ending, ToolOutput::cancelled(NOT_RUN));
+    fn start_tool(self: &Rc<Self>, lua: &Lua, call: ToolCall, input: &RawJson) {
+        if call.reply.is_closed() || call.batch.cancel.is_asked() {
+            return self.settle(call, ToolOutput::cancelled(NOT_RUN));
         }
-        let Some(handler) = self.tools.handler(batch.handlers, &tool_name) else {
-            let text = format!("The tool `{tool_name}` is no longer there.");
-            return self.settle(ending, ToolOutput::error(text));
+        let Some(handler) = self.tools.handler(call.batch.handlers, &call.name) else {
+            let text = format!("The tool `{}` is no longer there.", call.name);
+            return self.settle(call, ToolOutput::error(text));
         };
-        let Some(module) = self.module() else {
-            return self.settle(ending, ToolOutput::cancelled(NOT_RUN));
-        };
-        let input = match module.json().decode(lua, input.as_str().as_bytes()) {
+        let input = match self.module.json().decode(lua, input.as_str().as_bytes()) {
             Ok(input) => input,
             Err(error) => {
-                let text = format!("the input of `{tool_name}` cannot be read: {error}");
-                return self.settle(ending, ToolOutput::error(text));
+                let text = format!("the input of `{}` cannot be read: {error}", call.name);
+                return self.settle(call, ToolOutput::error(text));
             }
         };
-        let key = self.live.fresh();
-        let arguments = tool_context::new(self, lua, key, &id, &tool_name)
+        let (key, lane) = (self.live.fresh(), call.batch.lane);
+        let arguments = tool_context::new(self, lua, key, &call.id, &call.name)
             .map(|context| MultiValue::from_iter([input, Value::Table(context)]));
         match arguments {
-            Ok(arguments) => self.run(lua, key, lane, handler, arguments, Ending::Tool(ending)),
-            Err(error) => self.fail(Ending::Tool(ending), &error),
+            Ok(arguments) => self.run(lua, key, lane, handler, arguments, Ending::Tool(call)),
+            Err(error) => self.fail(Ending::Tool(call), &error),
         }
     }
 
@@ -266,7 +157,7 @@ impl Executor {
             thread: thread.clone(),
             ending,
         };
-        self.live.running.borrow_mut().insert(key, running);
+        self.live.insert(key, running);
         let mut all = MultiValue::with_capacity(arguments.len() + 2);
         all.push_back(Value::Integer(key.cast_signed()));
         all.push_back(Value::Function(handler));
@@ -327,14 +218,15 @@ impl Executor {
             Ending::Driven(driven) => driven.finish(result),
             Ending::Tool(call) => {
                 let output = result.and_then(|values| {
-                    let what = format!("the tool `{}`", call.name);
-                    tool_output::read(&values).map_err(|wrong| Failure::new(what, wrong))
+                    tool_output::read(&values).map_err(|wrong| Failure::new(call.what(), wrong))
                 });
-                let output = output.unwrap_or_else(|failure| {
-                    (self.reports.error)(&failure);
-                    ToolOutput::error(failure.first_line())
-                });
-                self.settle(call, output);
+                match output {
+                    Ok(output) => self.settle(call, output),
+                    Err(failure) => {
+                        self.settle(call, ToolOutput::error(failure.first_line()));
+                        (self.reports.error)(&failure);
+                    }
+                }
             }
         }
     }
@@ -368,8 +260,9 @@ impl Executor {
         }
     }
 
-    /// Gives turns what their calls have answered: when a batch is complete, and from time to time. A turn that is woken for each of many answers
-    /// would take the processor from the one that makes them.
+    /// Gives turns what their calls have answered: when a batch is complete, and from time to time.
+    /// A turn that is woken for each of many answers would take the processor from the one that
+    /// makes them.
     pub(crate) fn answer(&self) {
         let mut answers = self.answers.take();
         for (reply, output) in answers.drain(..) {
@@ -397,13 +290,7 @@ impl Executor {
         let mut steps = self.take_steps();
         while let Some((_, step)) = steps.pop() {
             match step {
-                Step::Start(Start::Tool(call, batch)) => {
-                    let call = ToolCall {
-                        id: call.id,
-                        name: call.tool_name,
-                        reply: call.reply,
-                        batch,
-                    };
+                Step::Start(Start::Tool(call, _)) => {
                     self.settle(call, ToolOutput::cancelled(NOT_RUN));
                 }
                 Step::Start(Start::Driven(driven)) => self.cut(Ending::Driven(driven), Cut::Forced),
@@ -447,14 +334,5 @@ impl Executor {
             lua,
             |running| matches!(&running.ending, Ending::Driven(other) if other.id() == driven),
         );
-    }
-}
-
-impl Ending {
-    fn what(&self) -> String {
-        match self {
-            Ending::Tool(call) => format!("the tool `{}`", call.name),
-            Ending::Driven(driven) => driven.what().to_owned(),
-        }
     }
 }

@@ -145,8 +145,8 @@ fn object(
     executor: &Executor,
     value: Value,
 ) -> Result<serde_json::Map<String, serde_json::Value>, &'static str> {
-    let module = executor.module().ok_or(NO_TABLE)?;
-    let text = module.json().encode(&value).map_err(|_| NO_TABLE)?;
+    let json = executor.module.json();
+    let text = json.encode(&value).map_err(|_| NO_TABLE)?;
     serde_json::from_str(&text).map_err(|_| NO_TABLE)
 }
 
@@ -171,10 +171,7 @@ impl TurnHooks for LuaHooks {
         let fill = move |executor: &Executor, lua: &Lua, table: &Table| {
             table.raw_set("id", id)?;
             table.raw_set("tool_name", name)?;
-            let Some(module) = executor.module() else {
-                return Ok(());
-            };
-            let input = module.json().decode(lua, input.as_bytes());
+            let input = executor.module.json().decode(lua, input.as_bytes());
             table.raw_set("input", input.map_err(mlua::Error::runtime)?)
         };
         match self

@@ -32,6 +32,7 @@
 //! ```
 
 mod driven;
+mod entering;
 mod entry;
 mod executor;
 mod failure;
@@ -41,6 +42,7 @@ mod headers;
 mod hooks;
 mod inbox;
 mod lanes;
+mod live;
 mod options;
 mod protocol;
 mod raw;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use crate::failure::Failure;
-use crate::handlers::ToolCall;
+use crate::live::ToolCall;
 
 /// How long one step of Lua may take, unless said otherwise.
 pub const DEFAULT_STEP_LIMIT: Duration = Duration::from_secs(2);

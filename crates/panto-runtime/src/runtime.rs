@@ -13,10 +13,12 @@ use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
 use tokio::runtime::Handle;
 
+use crate::entering::Entering;
 use crate::entry::{Entry, Later};
 use crate::executor::{Executor, Parts};
 use crate::failure::Failure;
 use crate::handle::LuaHandle;
+use crate::hooks::LuaHooks;
 use crate::inbox::Inbox;
 use crate::options::Options;
 use crate::raw::Main;
@@ -51,7 +53,6 @@ impl From<mlua::Error> for OpenError {
 /// The runtime of one Lua state. It stays on the thread that made it.
 pub struct LuaRuntime {
     lua: Lua,
-    uv: Uv,
     driver: Driver,
     executor: Rc<Executor>,
     handle: LuaHandle,
@@ -84,18 +85,32 @@ impl LuaRuntime {
         let later: Later = Rc::new(RefCell::new(Weak::new()));
         let (main, create) = Main::install(&lua)?;
         let inbox = Arc::<Inbox>::default();
+        let tools = Tools::new(&inbox);
+        let turn_hooks = Arc::new(LuaHooks::new(&inbox));
+        let embedding = Embedding::new(agents.clone())
+            .waiter(Rc::new(Parking(Rc::clone(&later))))
+            .surroundings(Rc::new(Around(Rc::clone(&later))))
+            .tools(tools.source())
+            .hooks(Arc::clone(&turn_hooks) as Arc<dyn TurnHooks>)
+            .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
+            .table_stores(Rc::new(Tables(Rc::clone(&later))))
+            .agent_options(agent_options)
+            .cwd(cwd);
+        let module = panto_lua::open(&lua, embedding)?;
+        lua.register_module("panto", module.table().clone())?;
         let watchdog = step_limit.map(Watchdog::start).transpose();
         let executor = Rc::new(Executor::new(
             &lua,
             Parts {
                 entry: Entry::new(&lua, create, &later)?,
-                agents: agents.clone(),
-                main,
-                watchdog: watchdog.map_err(OpenError::Watchdog)?,
+                agents,
+                entering: Entering::new(main, watchdog.map_err(OpenError::Watchdog)?),
                 reports,
-                tools: Tools::new(&inbox),
+                tools,
+                turn_hooks,
                 stores: Stores::new(&lua)?,
                 context_index: tool_context::index(&lua, &later)?,
+                module,
                 inbox,
             },
         ));
@@ -118,21 +133,8 @@ impl LuaRuntime {
             panto_luv::install(&lua, luv).map_err(|error| OpenError::Lua(error.to_string()))?;
         let driver = uv.driver().map_err(OpenError::Loop)?;
 
-        let embedding = Embedding::new(agents)
-            .waiter(Rc::new(Parking(Rc::clone(&later))))
-            .surroundings(Rc::new(Around(Rc::clone(&later))))
-            .tools(executor.tools.source())
-            .hooks(Arc::clone(&executor.turn_hooks) as Arc<dyn TurnHooks>)
-            .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
-            .table_stores(Rc::new(Tables(Rc::clone(&later))))
-            .agent_options(agent_options)
-            .cwd(cwd);
-        let module = panto_lua::open(&lua, embedding)?;
-        lua.register_module("panto", module.table().clone())?;
-        executor.set_module(module);
         Ok(Self {
             lua,
-            uv,
             driver,
             executor,
             handle: LuaHandle::new(later),
@@ -146,16 +148,12 @@ impl LuaRuntime {
 
     /// The native module, for what a host hands into Lua.
     pub fn module(&self) -> &Module {
-        // `open` has set it.
-        match self.executor.module() {
-            Some(module) => module,
-            None => unreachable!("a runtime has its module"),
-        }
+        &self.executor.module
     }
 
     /// The loop.
     pub fn uv(&self) -> &Uv {
-        &self.uv
+        self.driver.uv()
     }
 
     /// Drives Lua until `future` completes: calls of tools and protocols, waits, and the loop.

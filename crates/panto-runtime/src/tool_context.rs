@@ -7,7 +7,7 @@ use panto_lua::{Arg, Args, Fault, values};
 
 use crate::entry::Later;
 use crate::executor::Executor;
-use crate::handlers::ToolCall;
+use crate::live::ToolCall;
 use crate::options::Progress;
 use crate::surroundings::LaneAgent;
 
@@ -71,14 +71,12 @@ impl Field<'_> {
             "turn_id" => self.text(lua, |call| call.batch.turn.to_string()),
             "agent" => self.agent(lua),
             "output" => self.function(lua, "output", |executor, key, argument| {
-                executor.live.output(key, &argument.text()?);
+                let chunk = argument.text()?;
+                executor.live.call(key, |call| call.reply.output(&chunk));
                 Ok(())
             }),
             "progress" => self.function(lua, "progress", |executor, key, argument| {
-                let Some(module) = executor.module() else {
-                    return Ok(());
-                };
-                let data = module.json().object_argument(&argument)?;
+                let data = executor.module.json().object_argument(&argument)?;
                 let progress = executor.live.call(key, |call| Progress::new(call, data));
                 if let Some(progress) = progress {
                     (executor.reports.progress)(&progress);
@@ -100,13 +98,14 @@ impl Field<'_> {
     /// The agent that raised the call, for as long as it has calls under way.
     fn agent(&self, lua: &Lua) -> mlua::Result<Value> {
         let lane = self.executor.live.call(self.key, |call| call.batch.lane);
-        let (Some(lane), Some(module)) = (lane, self.executor.module()) else {
+        let Some(lane) = lane else {
             return Ok(Value::Nil);
         };
         let lender = LaneAgent {
             executor: Rc::clone(self.later),
             lane: Some(lane),
         };
+        let module = &self.executor.module;
         Ok(Value::UserData(module.borrowed(lua, Rc::new(lender))?))
     }
 
@@ -117,9 +116,7 @@ impl Field<'_> {
         name: &'static str,
         body: impl Fn(&Executor, u64, Arg) -> Result<(), Fault> + 'static,
     ) -> mlua::Result<Value> {
-        let Some(module) = self.executor.module() else {
-            return Ok(Value::Nil);
-        };
+        let module = &self.executor.module;
         let key = self.key;
         let later = Rc::clone(self.later);
         let argument_name = if name == "output" { "chunk" } else { "data" };

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use mlua::{Function, Lua};
 use panto_lua::LocalTools;
-use pantograph::{ToolBatch, ToolDeclaration, ToolOutput, ToolSource};
+use pantograph::{ToolBatch, ToolDeclaration, ToolOutput, ToolSet, ToolSource};
 use parking_lot::RwLock;
 
 use crate::entry::Later;
+use crate::executor::Executor;
 use crate::inbox::{Handlers, Inbox, Unit};
 
 /// The tools of one Lua state: those that all agents share, and those of one agent alone.
@@ -117,6 +118,43 @@ impl Tools {
 
     pub(crate) fn forget_own(&self, key: u64) {
         self.own.borrow_mut().remove(&key);
+    }
+}
+
+impl Executor {
+    pub(crate) fn register_tool(
+        &self,
+        owner: &str,
+        declaration: ToolDeclaration,
+        handler: Function,
+    ) -> Result<(), RegisterError> {
+        self.tools.register(owner, declaration.clone(), handler)?;
+        self.change_session_tools(|tools| {
+            match tools.iter_mut().find(|tool| tool.name == declaration.name) {
+                Some(tool) => *tool = declaration,
+                None => tools.push(declaration),
+            }
+        });
+        Ok(())
+    }
+
+    pub(crate) fn unregister_tool(&self, owner: &str, name: &str) -> bool {
+        let was_there = self.tools.unregister(owner, name);
+        if was_there {
+            self.change_session_tools(|tools| tools.retain(|tool| tool.name.as_str() != name));
+        }
+        was_there
+    }
+
+    fn change_session_tools(&self, change: impl FnOnce(&mut Vec<ToolDeclaration>)) {
+        let session = self.session.borrow();
+        let Some(agent) = &*session else { return };
+        let mut tools: Vec<_> = agent.tools().iter().cloned().collect();
+        change(&mut tools);
+        // A set with one change by name has no name twice.
+        if let Ok(tools) = ToolSet::new(tools) {
+            agent.set_tools(tools);
+        }
     }
 }
 

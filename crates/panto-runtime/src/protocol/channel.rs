@@ -16,6 +16,13 @@ use crate::inbox::Inbox;
 
 type Event = Result<ProtocolEvent, ProviderError>;
 
+/// What a stream says that is cut off by the end of Lua.
+pub(super) const OVER: &str = "the session of this protocol is over";
+
+pub(super) fn terminal(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Terminal, message)
+}
+
 /// What the two halves of a stream share. Locked for moments, and never while Lua runs.
 pub(super) struct Channel {
     pub(super) key: u64,
@@ -141,9 +148,7 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         if !self.is_answered {
-            let message = "the session of this protocol is over";
-            let error = ProviderError::new(ErrorClass::Terminal, message);
-            self.channel.end(Some(error));
+            self.channel.end(Some(terminal(OVER)));
             self.channel.answered();
         }
     }

@@ -6,6 +6,8 @@ use mlua::{Table, Value};
 use pantograph::protocol::ProtocolEvent;
 use pantograph::{ErrorClass, ProviderError, StopReason, Usage};
 
+use crate::failure::named;
+
 /// What a call of `next` came to.
 pub(super) enum Progress {
     /// There is nothing yet.
@@ -165,14 +167,5 @@ impl Event<'_> {
         };
         error.retry_after = Duration::try_from_secs_f64(seconds).ok();
         Ok(error)
-    }
-}
-
-/// What a value is, in words.
-pub(super) fn named(value: &Value) -> String {
-    match value {
-        Value::Nil => "nothing".to_owned(),
-        Value::Integer(_) => "a number".to_owned(),
-        other => format!("a {}", other.type_name()),
     }
 }

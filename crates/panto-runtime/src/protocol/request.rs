@@ -44,9 +44,7 @@ fn index(lua: &Lua, executor: Weak<Executor>, request: Request) -> mlua::Result<
         let (Value::String(name), Some(executor)) = (&key, executor.upgrade()) else {
             return Ok(Value::Nil);
         };
-        let Some(module) = executor.module() else {
-            return Ok(Value::Nil);
-        };
+        let module = &executor.module;
         let made = match &*name.to_string_lossy() {
             "messages" => Value::Table(messages(lua, module, &request).map_err(raised)?),
             "tools" => Value::Table(tools(lua, module, &request).map_err(raised)?),

@@ -7,16 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table, Value};
-use pantograph::ErrorClass;
-use pantograph::ProviderError;
 use pantograph::protocol::Request;
 
-use super::channel::Channel;
+use super::channel::{Channel, OVER, terminal};
 use super::event::{Progress, Reading};
 use super::registry::Registration;
 use super::request::request_table;
 use crate::executor::Executor;
-use crate::failure::Failure;
+use crate::failure::{Failure, named};
 
 /// How often `next` is called for one question, and how long.
 const EVENTS: usize = 64;
@@ -41,8 +39,6 @@ impl Drop for Stream {
     }
 }
 
-const OVER: &str = "the session of this protocol is over";
-
 impl Streams {
     /// Lets go of every stream, without a word to Lua.
     pub(crate) fn clear(&self) {
@@ -58,10 +54,6 @@ impl Streams {
     pub(crate) fn keys(&self) -> Vec<u64> {
         self.0.borrow().keys().copied().collect()
     }
-}
-
-fn terminal(message: impl Into<String>) -> ProviderError {
-    ProviderError::new(ErrorClass::Terminal, message)
 }
 
 impl Executor {
@@ -129,7 +121,7 @@ impl Executor {
             }
             other => Err(wrong(format!(
                 "`open` returned {}; a stream table expected",
-                super::event::named(other)
+                named(other)
             ))),
         }
     }
@@ -219,10 +211,7 @@ impl Executor {
             let Some(stream) = self.streams.get(key) else {
                 continue;
             };
-            let was_over = stream.channel.is_over();
-            stream.channel.end(Some(terminal(OVER)));
-            self.end_stream(lua, key, !was_over);
-            stream.channel.answered();
+            self.end_stream(lua, key, !stream.channel.is_over());
         }
         for (what, close) in self.protocols.take_closers() {
             self.tell(lua, &what, &close, ());

@@ -7,6 +7,7 @@ use panto_lua::{Place, Ready, Waiter, Waiting};
 use panto_luv::Uv;
 
 use super::failures::{Failures, INTERRUPTED};
+use crate::entry::MUST_NOT_WAIT;
 
 /// Parks what can be parked, and otherwise serves the loop until the wait is over.
 pub(super) struct Serving {
@@ -15,10 +16,6 @@ pub(super) struct Serving {
     pub(super) park: Function,
     pub(super) wake: Function,
 }
-
-/// What is said where a loop runs already and nothing can yield.
-const MUST_NOT_AWAIT: &str =
-    "yielded, but this entrypoint must not await; its caller needs the result now";
 
 impl Waiter for Serving {
     fn wait(&self, lua: &Lua, place: Place, ready: Ready) -> Waiting {
@@ -62,7 +59,7 @@ impl Serving {
         };
         match self.uv.run_until(over) {
             Ok(waiting) => waiting,
-            Err(panto_luv::AlreadyRunning::Running) => Waiting::Refused(MUST_NOT_AWAIT.to_owned()),
+            Err(panto_luv::AlreadyRunning::Running) => Waiting::Refused(MUST_NOT_WAIT.to_owned()),
             Err(error) => Waiting::Refused(error.to_string()),
         }
     }

@@ -6,6 +6,7 @@ use pantograph::session::SessionError;
 
 use crate::entry::MUST_NOT_WAIT;
 use crate::executor::Executor;
+use crate::failure::named;
 
 /// What a table does as a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl<'a> OnOwner<'a> {
             executor,
             lua,
             store: executor.stores.table(key)?,
-            json: executor.module()?.json(),
+            json: executor.module.json(),
         })
     }
 
@@ -163,7 +164,6 @@ pub(super) fn a(value: &Value) -> String {
     match value {
         Value::Nil => "nil".to_owned(),
         value if value.is_null() => "`json.null`".to_owned(),
-        Value::Integer(_) | Value::Number(_) => "a number".to_owned(),
-        other => format!("a {}", other.type_name()),
+        other => named(other),
     }
 }
