@@ -10,7 +10,7 @@ use pantograph::protocol::ToolChoice;
 use pantograph::{AgentConfig, Model, ModelRef, Role, ToolDeclaration};
 use pantograph_scripted::{Script, ScriptedProtocol, Step};
 use serde_json::json;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 
 const JOBS: &str = r#"
 local uv, panto = require("luv"), require("panto")
@@ -145,7 +145,6 @@ fn ten_thousand_jobs_leave_nothing() {
             last.2
         );
         runtime.shutdown(std::time::Duration::from_secs(1)).await;
-        let _ = Handle::current();
     });
     drop(owner);
     let after_all = held();

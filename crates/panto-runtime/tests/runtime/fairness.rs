@@ -33,9 +33,13 @@ async fn timers_and_cancels_come_through_while_a_lane_is_busy() {
     let agent = machine.agent(calling("many", (0..500).map(|n| json!({ "n": n }))));
     machine.exec("ticker = uv.new_timer() ticker:start(1, 1, function() ticks = ticks + 1 end)");
     let interrupting = agent.clone();
+    let lua = machine.lua.clone();
     let ask = async {
         let (outcome, ()) = tokio::join!(agent.ask("Go."), async {
-            tokio::time::sleep(Duration::from_millis(400)).await;
+            let enough = |name: &str| lua.globals().get::<i64>(name).unwrap() > 3;
+            while !enough("done") || !enough("ticks") {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             interrupting.interrupt();
         });
         outcome.unwrap()
@@ -56,22 +60,7 @@ async fn timers_and_cancels_come_through_while_a_lane_is_busy() {
 #[tokio::test]
 async fn an_endless_stream_does_not_keep_others_from_their_turn() {
     let mut machine = machine();
-    let handle = machine.runtime.handle().clone();
-    let register = machine.runtime.module().function(
-        &machine.lua,
-        "register_protocol",
-        move |lua, mut args| {
-            panto_lua::values(
-                lua,
-                handle.register_protocol("test", args.next("protocol"))?,
-            )
-        },
-    );
-    machine
-        .lua
-        .globals()
-        .set("register_protocol", register.unwrap())
-        .unwrap();
+    machine.protocols();
     machine.exec(
         r#"
         said = 0
@@ -103,22 +92,7 @@ async fn an_endless_stream_does_not_keep_others_from_their_turn() {
 #[tokio::test]
 async fn a_stream_that_always_says_there_is_more_leaves_the_thread_its_clock() {
     let mut machine = machine();
-    let handle = machine.runtime.handle().clone();
-    let register = machine.runtime.module().function(
-        &machine.lua,
-        "register_protocol",
-        move |lua, mut args| {
-            panto_lua::values(
-                lua,
-                handle.register_protocol("test", args.next("protocol"))?,
-            )
-        },
-    );
-    machine
-        .lua
-        .globals()
-        .set("register_protocol", register.unwrap())
-        .unwrap();
+    machine.protocols();
     machine.exec(
         r#"
         register_protocol { name = "eager", open = function(request)

@@ -70,20 +70,7 @@ end
 impl Machine {
     fn interleaving(&self) {
         self.exec(LUA);
-        let handle = self.runtime.handle().clone();
-        let register =
-            self.runtime
-                .module()
-                .function(&self.lua, "register_protocol", move |lua, mut args| {
-                    panto_lua::values(
-                        lua,
-                        handle.register_protocol("test", args.next("protocol"))?,
-                    )
-                });
-        self.lua
-            .globals()
-            .set("register_protocol", register.unwrap())
-            .unwrap();
+        self.protocols();
         self.exec("register_protocol { name = 'lua', open = open }");
         let agent = self.runtime.handle().current_agent().unwrap();
         self.lua.globals().set("current", agent).unwrap();

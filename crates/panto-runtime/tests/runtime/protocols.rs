@@ -4,30 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use panto_lua::values;
 use pantograph::{Agent, Model, Outcome, StopReason, with_causes};
-use pantograph_scripted::{Script, Step};
 use serde_json::json;
 
-use crate::support::{Machine, calling, declaration, machine, results};
+use crate::support::{Machine, calling, machine, results};
 
 impl Machine {
-    /// Gives Lua `register_protocol`, and `unregister_protocol`, as a host would.
-    fn protocols(&self) {
-        let module = self.runtime.module();
-        let handle = self.runtime.handle().clone();
-        let register = module.function(&self.lua, "register_protocol", move |lua, mut args| {
-            values(
-                lua,
-                handle.register_protocol("test", args.next("protocol"))?,
-            )
-        });
-        self.lua
-            .globals()
-            .set("register_protocol", register.unwrap())
-            .unwrap();
-    }
-
     /// An agent that asks a Lua protocol.
     fn asking(&self, protocol: &str) -> Agent {
         let protocol = self.runtime.handle().protocol(protocol).unwrap();
@@ -595,5 +577,4 @@ async fn hooks_in_lua_rewrite_for_every_agent_and_refuse_when_they_fail() {
     a hook failed: test:3: refused
     a hook failed: it returned something that is no JSON object
     ");
-    let _ = (declaration("x"), Script::new().step(Step::new()));
 }

@@ -124,6 +124,22 @@ impl Machine {
             .unwrap();
     }
 
+    /// Gives Lua `register_protocol`, as a host would.
+    pub(crate) fn protocols(&self) {
+        let module = self.runtime.module();
+        let handle = self.runtime.handle().clone();
+        let register = module.function(&self.lua, "register_protocol", move |lua, mut args| {
+            panto_lua::values(
+                lua,
+                handle.register_protocol("test", args.next("protocol"))?,
+            )
+        });
+        self.lua
+            .globals()
+            .set("register_protocol", register.unwrap())
+            .unwrap();
+    }
+
     /// An agent of the host's that plays `script` with all tools.
     pub(crate) fn agent(&self, script: Script) -> Agent {
         let protocol = Arc::new(ScriptedProtocol::new(script));

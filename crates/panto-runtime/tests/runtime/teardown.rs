@@ -41,7 +41,6 @@ async fn shutdown_settles_jobs_handlers_and_queued_calls() {
         .unwrap_err();
     // What is posted while the owner is busy ending is refused.
     let late = machine.agent(calling("park", [json!({})]));
-    let source = machine.runtime.tool_source();
     let lua = machine.lua.clone();
     let start = tokio::time::Instant::now();
     let mut ending = Box::pin(machine.runtime.shutdown(Duration::from_millis(500)));
@@ -60,7 +59,6 @@ async fn shutdown_settles_jobs_handlers_and_queued_calls() {
         .unwrap();
     assert_eq!(settled, 10);
     assert_eq!(lua.globals().get::<i64>("closed").unwrap(), 51);
-    drop(source);
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,25 +135,9 @@ async fn turns_that_begin_during_the_shutdown_do_not_hold_it_up() {
 async fn what_is_left_over_says_that_the_session_is_over() {
     let machine = machine();
     machine.tool("x", "return 'x'");
-    let handle = machine.runtime.handle().clone();
-    let register = machine
-        .runtime
-        .module()
-        .function(&machine.lua, "register_protocol", {
-            let handle = handle.clone();
-            move |lua, mut args| {
-                panto_lua::values(
-                    lua,
-                    handle.register_protocol("test", args.next("protocol"))?,
-                )
-            }
-        });
-    machine
-        .lua
-        .globals()
-        .set("register_protocol", register.unwrap())
-        .unwrap();
+    machine.protocols();
     machine.exec("register_protocol { name = 'p', open = function() end, close = function() note('closed') end }");
+    let handle = machine.runtime.handle().clone();
     let protocol = handle.protocol("p").unwrap();
     let asking = machine.agent_of(protocol);
     let calling = machine.agent(calling("x", [json!({})]));
@@ -220,22 +202,7 @@ async fn what_is_left_over_says_that_the_session_is_over() {
 async fn dropping_a_runtime_without_a_shutdown_leaves_nobody_waiting() {
     let mut machine = machine();
     machine.tool("park", "sleep(1e6)");
-    let handle = machine.runtime.handle().clone();
-    let register = machine.runtime.module().function(
-        &machine.lua,
-        "register_protocol",
-        move |lua, mut args| {
-            panto_lua::values(
-                lua,
-                handle.register_protocol("test", args.next("protocol"))?,
-            )
-        },
-    );
-    machine
-        .lua
-        .globals()
-        .set("register_protocol", register.unwrap())
-        .unwrap();
+    machine.protocols();
     machine.exec("register_protocol { name = 'dead', open = function() return { next = function() end } end }");
     let protocol = machine.runtime.handle().protocol("dead").unwrap();
     let asking = machine.agent_of(protocol);
