@@ -5,6 +5,7 @@
 local native, env, kit = ...
 
 local error, type, select, next = error, type, select, next
+local tointeger = math.tointeger
 local rawget, rawpcall, rawtostring = rawget, pcall, tostring
 local rawgetmetatable, rawsetmetatable = getmetatable, setmetatable
 
@@ -34,6 +35,18 @@ function kit.bad(position, name, expected, value)
   )
 end
 local bad = kit.bad
+
+--- An argument as an integer.
+function kit.integer(position, name, value, default)
+  if value == nil and default then
+    return default
+  end
+  local number = tointeger(value)
+  if not number then
+    return bad(position, name, "integer", value)
+  end
+  return number
+end
 
 --- The metamethod of a table, read without running anything.
 function kit.handler(value, event)

@@ -4,27 +4,16 @@
 local native, env, kit = ...
 
 local error, type, select, next = error, type, select, next
-local tointeger, math_type, min = math.tointeger, math.type, math.min
+local math_type, min = math.type, math.min
 local maxinteger = math.maxinteger
 local concat, unpack = table.concat, table.unpack
-local bad, is_plain = kit.bad, kit.is_plain
+local bad, integer, is_plain = kit.bad, kit.integer, kit.is_plain
 
 local M = {}
 env.table = M
 
 --- Values that `unpack` gives at most.
 local MOST_UNPACKED = 100000
-
-local function integer(position, name, value, default)
-  if value == nil and default then
-    return default
-  end
-  local number = tointeger(value)
-  if not number then
-    return bad(position, name, "integer", value)
-  end
-  return number
-end
 
 local function length(list)
   local n = #list

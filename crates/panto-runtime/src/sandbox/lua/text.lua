@@ -5,11 +5,11 @@ local native, env, kit = ...
 
 local error, type, next, select = error, type, next, select
 local rawtostring, tostring = tostring, env.tostring
-local tonumber, tointeger, math_type = tonumber, math.tointeger, math.type
+local tonumber, math_type = tonumber, math.type
 local find_plain, match_own, format = string.find, string.match, string.format
 local rep, sub, byte = string.rep, string.sub, string.byte
 local concat, unpack = table.concat, table.unpack
-local bad, handler = kit.bad, kit.handler
+local bad, integer, handler = kit.bad, kit.integer, kit.handler
 
 local M = {}
 for _, name in next, { "byte", "char", "len", "lower", "reverse", "sub", "upper" } do
@@ -28,17 +28,6 @@ local function text(position, name, value)
     return rawtostring(value)
   end
   return bad(position, name, "string", value)
-end
-
-local function integer(position, name, value, default)
-  if value == nil and default then
-    return default
-  end
-  local number = tointeger(value)
-  if not number then
-    return bad(position, name, "integer", value)
-  end
-  return number
 end
 
 --- A position from the front; nil if it is behind the text.
