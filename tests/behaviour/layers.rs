@@ -60,14 +60,27 @@ const LAYERS: &[Layer] = &[
         knows: &[Subject::Lua],
     },
     Layer {
+        name: "panto-kit",
+        stands_on: &["panto-lua"],
+        knows: &[Subject::Lua, Subject::ConfigFiles],
+    },
+    Layer {
         name: "panto-runtime",
         stands_on: &["pantograph", "panto-lua", "panto-luv"],
         knows: &[Subject::Lua],
     },
     Layer {
         name: "panto-host",
-        stands_on: &["pantograph", "pantograph-scripted", "pantograph-providers"],
-        knows: &[Subject::Home, Subject::ConfigFiles],
+        stands_on: &[
+            "pantograph",
+            "pantograph-scripted",
+            "pantograph-providers",
+            "panto-lua",
+            "panto-luv",
+            "panto-kit",
+            "panto-runtime",
+        ],
+        knows: &[Subject::Home, Subject::ConfigFiles, Subject::Lua],
     },
     Layer {
         name: "panto",
@@ -102,7 +115,7 @@ fn subject_of(dependency: &str) -> Option<Subject> {
         "clap" | "clap_complete" | "lexopt" => Subject::Arguments,
         "anyhow" | "eyre" | "color-eyre" => Subject::UntypedErrors,
         "etcetera" | "dirs" | "directories" => Subject::Home,
-        "toml" | "toml_edit" | "serde-saphyr" => Subject::ConfigFiles,
+        "toml" | "toml_edit" | "serde-saphyr" | "serde_yaml" => Subject::ConfigFiles,
         _ => return None,
     })
 }

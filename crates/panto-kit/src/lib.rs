@@ -1,0 +1,5 @@
+//! What Lua extensions can do fast without a session: search, walk and diff files, replace them
+//! whole, read frontmatter and TOML, check JSON against a schema, colour code.
+//!
+//! For hosts that give extensions more than Lua has. Each concept is plain Rust with a thin
+//! binding beside it; policy, words and schemas of tools stay in Lua.
