@@ -12,9 +12,9 @@ use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, UsageTota
 
 use crate::message::usage_table;
 
-/// Makes the tables of one turn's events, in order.
+/// Makes Lua tables of one turn's events, in order, as `stream:next()` gives them.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub struct EventTables {
     /// The blocks that are growing. Few: a provider streams one, seldom some, at a time.
     growing: Vec<Growing>,
 }
@@ -45,9 +45,23 @@ impl Kind {
     }
 }
 
-impl Reader {
-    /// The table of the next event. `omitted` bytes of its delta were left out.
-    pub(crate) fn table(&mut self, lua: &Lua, event: &Event, omitted: u64) -> mlua::Result<Table> {
+impl EventTables {
+    /// The table of the next event.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn table(&mut self, lua: &Lua, event: &Event) -> mlua::Result<Table> {
+        self.shortened(lua, event, 0)
+    }
+
+    /// The same of an event of whose delta `omitted` bytes were left out.
+    pub(crate) fn shortened(
+        &mut self,
+        lua: &Lua,
+        event: &Event,
+        omitted: u64,
+    ) -> mlua::Result<Table> {
         let table = lua.create_table_with_capacity(0, 6)?;
         table.raw_set("type", event.name())?;
         if omitted > 0 {
