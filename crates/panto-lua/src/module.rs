@@ -67,7 +67,9 @@ pub fn open(lua: &Lua, embedding: Embedding) -> mlua::Result<Module> {
 /// Keeps the module working for as long as the Lua state is there.
 struct Opened(#[expect(dead_code, reason = "kept, never read")] Rc<State>);
 
-/// The module of one Lua state, and its host's way to hand values in.
+/// The module of one Lua state, and its host's way to hand values in. Clones are the same module; functions that Lua
+/// holds must not keep one, since it holds Lua values.
+#[derive(Clone)]
 pub struct Module {
     table: Table,
     state: Rc<State>,
