@@ -3,3 +3,15 @@
 //!
 //! For hosts that give extensions more than Lua has. Each concept is plain Rust with a thin
 //! binding beside it; policy, words and schemas of tools stay in Lua.
+
+pub mod diff;
+mod files;
+pub mod read;
+pub mod replace;
+pub mod search;
+mod stop;
+pub mod text;
+pub mod walk;
+
+pub use files::files;
+pub use stop::Stop;

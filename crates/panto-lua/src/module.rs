@@ -13,7 +13,7 @@ use crate::args::{Arg, Args};
 use crate::class::define;
 use crate::config::Config;
 use crate::conversation::{self, LuaConversation};
-use crate::embedding::Embedding;
+use crate::embedding::{Embedding, Surroundings};
 use crate::fault::{Fault, Reply};
 use crate::job::{Control, Job, Wakes};
 use crate::json::Json;
@@ -153,6 +153,12 @@ impl Module {
         finish: impl FnOnce(&Lua, T) -> Reply + 'static,
     ) -> Reply {
         later(lua, Pending::new(future, finish))
+    }
+
+    /// Who knows for whose tool call code of this state runs, if the host told the module: for
+    /// functions of a host that end early when the turn does.
+    pub fn surroundings(&self) -> Option<Rc<dyn Surroundings>> {
+        self.state.embedding.surroundings.clone()
     }
 
     /// JSON in this state, as `panto.json` has it.
