@@ -3,3 +3,13 @@
 //!
 //! For hosts that give extensions more than Lua has. Each concept is plain Rust with a thin
 //! binding beside it; policy, words and schemas of tools stay in Lua.
+
+mod data;
+pub mod frontmatter;
+pub mod highlight;
+mod position;
+pub mod schema;
+pub mod themes;
+pub mod toml;
+
+pub use data::data;
