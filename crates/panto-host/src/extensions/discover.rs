@@ -50,7 +50,9 @@ pub fn discover(
         for folder in ["extensions", "tools"] {
             let dir = layer.dir.join(folder);
             match found.directory(&dir, layer.name, Rank::Canonical) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => found.unreadable(&dir, &error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    found.unreadable(&dir, &error)
+                }
                 _ => {}
             }
         }

@@ -51,7 +51,9 @@ pub fn stage(
 fn write(dir: &Path, files: &[ShippedFile]) -> io::Result<()> {
     let base = dir.parent().unwrap_or(dir);
     fs::create_dir_all(base)?;
-    let staging = tempfile::Builder::new().prefix(".staging").tempdir_in(base)?;
+    let staging = tempfile::Builder::new()
+        .prefix(".staging")
+        .tempdir_in(base)?;
     for file in files {
         let path = staging.path().join(file.path);
         fs::create_dir_all(path.parent().unwrap_or(staging.path()))?;

@@ -105,7 +105,10 @@ impl TrustStore {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) -> Result<bool, TrustError> {
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeSet<String>) -> bool,
+    ) -> Result<bool, TrustError> {
         let failed = |error| TrustError::File(self.file.clone(), error);
         let dir = self.file.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(dir).map_err(failed)?;
@@ -119,7 +122,8 @@ impl TrustStore {
             let mut file = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
             file.write_all(&text).map_err(failed)?;
             file.as_file().sync_data().map_err(failed)?;
-            file.persist(&self.file).map_err(|error| failed(error.error))?;
+            file.persist(&self.file)
+                .map_err(|error| failed(error.error))?;
         }
         Ok(changed)
     }
@@ -131,7 +135,10 @@ fn key(path: &Path) -> String {
         Some(text) => text.to_owned(),
         None => {
             let bytes = path.as_os_str().as_encoded_bytes().iter();
-            format!("bytes:{}", bytes.map(|byte| format!("{byte:02x}")).collect::<String>())
+            format!(
+                "bytes:{}",
+                bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
+            )
         }
     }
 }

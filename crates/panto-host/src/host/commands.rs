@@ -152,10 +152,14 @@ impl Shared {
                 output.data = match table.raw_get("data") {
                     Ok(Value::Nil) | Err(_) => None,
                     Ok(data) => {
-                        let no_json = |error: String| wrong(&format!("a `data` that is no JSON: {error}"));
+                        let no_json =
+                            |error: String| wrong(&format!("a `data` that is no JSON: {error}"));
                         let json = self.module.json().encode(&data);
                         let json = json.map_err(|error| no_json(error.to_string()))?;
-                        Some(serde_json::from_str(&json).map_err(|error| no_json(error.to_string()))?)
+                        Some(
+                            serde_json::from_str(&json)
+                                .map_err(|error| no_json(error.to_string()))?,
+                        )
                     }
                 };
                 output.exit_code = match table.raw_get("exit_code") {
@@ -184,9 +188,7 @@ impl Host {
     /// The command and its arguments that a prompt is, if one of that name is registered.
     pub fn command_in(&self, prompt: &str) -> Option<(String, String)> {
         let rest = prompt.strip_prefix('/')?;
-        let (name, arguments) = rest
-            .split_once(char::is_whitespace)
-            .unwrap_or((rest, ""));
+        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let is_known = self.shared.commands.borrow().contains_key(name);
         is_known.then(|| (name.to_owned(), arguments.trim().to_owned()))
     }

@@ -99,16 +99,26 @@ fn entry(table: &Table) -> Result<(String, Does), String> {
         (Value::Function(activate), Value::Nil) => Does::Activate(activate),
         (Value::Nil, Value::Function(_)) => Does::Tool(table.clone()),
         (Value::Nil, Value::Nil) => {
-            return Err(format!("`{name}` has neither `activate` nor `handler`; {SHAPES}"));
+            return Err(format!(
+                "`{name}` has neither `activate` nor `handler`; {SHAPES}"
+            ));
         }
         (Value::Nil, other) => {
-            return Err(format!("`handler` of `{name}` is {}, not a function", named(&other)));
+            return Err(format!(
+                "`handler` of `{name}` is {}, not a function",
+                named(&other)
+            ));
         }
         (Value::Function(_), _) => {
-            return Err(format!("`{name}` has both `activate` and `handler`; {SHAPES}"));
+            return Err(format!(
+                "`{name}` has both `activate` and `handler`; {SHAPES}"
+            ));
         }
         (other, _) => {
-            return Err(format!("`activate` of `{name}` is {}, not a function", named(&other)));
+            return Err(format!(
+                "`activate` of `{name}` is {}, not a function",
+                named(&other)
+            ));
         }
     };
     Ok((name, does))

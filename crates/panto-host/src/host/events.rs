@@ -443,7 +443,10 @@ impl Turn {
     fn fields(&self, lua: &Lua, reason: &str) -> mlua::Result<Table> {
         let fields = lua.create_table()?;
         fields.raw_set("turn_id", self.id.as_deref())?;
-        fields.raw_set("batch_ids", lua.create_sequence_from(self.batches.iter().map(String::as_str))?)?;
+        fields.raw_set(
+            "batch_ids",
+            lua.create_sequence_from(self.batches.iter().map(String::as_str))?,
+        )?;
         fields.raw_set("reason", reason)?;
         Ok(fields)
     }

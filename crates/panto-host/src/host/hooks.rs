@@ -130,7 +130,8 @@ impl Shared {
     /// Takes note of a new listener: turns wait only for events that somebody hears.
     pub(super) fn hooks_changed(&self, name: &str) {
         if is_hook(name)
-            && let Err(error) = self.set_hooks(&self.lua.clone()) {
+            && let Err(error) = self.set_hooks(&self.lua.clone())
+        {
             tracing::error!(%error, "the hooks could not be set");
         }
     }
@@ -141,12 +142,11 @@ impl Shared {
                 return Ok(None);
             }
             let shared = self.me.clone();
-            let function = lua.create_function(move |lua, context: Table| {
-                match shared.upgrade() {
+            let function =
+                lua.create_function(move |lua, context: Table| match shared.upgrade() {
                     Some(shared) => shared.ask_listeners(lua, hook, &context),
                     None => Ok(Value::Nil),
-                }
-            })?;
+                })?;
             Ok(Some(function))
         };
         self.handle.set_hooks(Hooks {

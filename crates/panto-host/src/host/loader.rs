@@ -69,11 +69,7 @@ impl Host {
             Ok(()) => ExtensionStatus::Active,
             Err(wrong) => {
                 shared.forget(&owner);
-                shared.say(
-                    Diagnostic::error(wrong.clone())
-                        .of(&*owner)
-                        .at(&entry.file),
-                );
+                shared.say(Diagnostic::error(wrong.clone()).of(&*owner).at(&entry.file));
                 ExtensionStatus::Failed(wrong)
             }
         };
@@ -144,7 +140,10 @@ impl Shared {
         let mut best: BTreeMap<String, ((LayerName, Rank), PathBuf)> = BTreeMap::new();
         for entry in &entries {
             let precedence = (entry.layer, entry.rank);
-            if best.get(&entry.name).is_none_or(|(other, _)| *other < precedence) {
+            if best
+                .get(&entry.name)
+                .is_none_or(|(other, _)| *other < precedence)
+            {
                 best.insert(entry.name.clone(), (precedence, entry.file.clone()));
             }
         }
@@ -157,7 +156,10 @@ impl Shared {
             let diagnostic = if !self.is_allowed(&entry.name) {
                 None
             } else if *precedence > (entry.layer, entry.rank) {
-                Some(Diagnostic::info(format!("`{}` is used instead", file.display())))
+                Some(Diagnostic::info(format!(
+                    "`{}` is used instead",
+                    file.display()
+                )))
             } else if taken.insert(entry.name.clone()) {
                 counting.push(entry);
                 continue;

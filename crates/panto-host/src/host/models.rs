@@ -60,8 +60,14 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         let reference = shared.listed(&model.text()?)?;
         return values(lua, model_table(lua, shared, &reference)?);
     }
-    let provider = options.given("provider")?.map(|name| name.text()).transpose()?;
-    let query = options.given("query")?.map(|query| query.text()).transpose()?;
+    let provider = options
+        .given("provider")?
+        .map(|name| name.text())
+        .transpose()?;
+    let query = options
+        .given("query")?
+        .map(|query| query.text())
+        .transpose()?;
     let limit = match options.given("limit")? {
         Some(limit) => limit.count()?.clamp(1, MOST),
         None if provider.is_none() && query.is_none() => return providers(shared, lua),
@@ -78,7 +84,9 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
     {
         let names = offered.iter().map(|offered| offered.name.as_str());
         let near = crate::nearest::did_you_mean(name, names);
-        return Err(Fault::expected(format!("there is no provider `{name}`{near}")));
+        return Err(Fault::expected(format!(
+            "there is no provider `{name}`{near}"
+        )));
     }
     let fits = |model: &&OfferedModel| {
         let text = format!("{} {}", model.reference, model.name.unwrap_or_default()).to_lowercase();
@@ -168,7 +176,9 @@ pub(super) fn resolve_model(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args:
             )
         }
     };
-    let tool_choice = tool_choice.map(|choice| read_tool_choice(&choice)).transpose()?;
+    let tool_choice = tool_choice
+        .map(|choice| read_tool_choice(&choice))
+        .transpose()?;
     let live = shared.session().map(|session| session.agent().config());
     let is_live = match (&model, &live) {
         (None, _) => true,
@@ -176,7 +186,8 @@ pub(super) fn resolve_model(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args:
         (Some(_), None) => false,
     };
     let mut config = if is_live {
-        let live = live.ok_or_else(|| Fault::expected("there is no session whose model this could be"))?;
+        let live =
+            live.ok_or_else(|| Fault::expected("there is no session whose model this could be"))?;
         match &reasoning {
             None => live,
             Some(label) => {

@@ -39,7 +39,11 @@ const DEFAULT_ORDER: i64 = 500;
 pub(super) fn section(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
     let argument = args.next("name");
     let name = argument.text()?;
-    let text = args.next("text").given().map(|text| text.text()).transpose()?;
+    let text = args
+        .next("text")
+        .given()
+        .map(|text| text.text())
+        .transpose()?;
     let order = match args.next("options").given() {
         Some(options) => options.options(&["order"])?.given("order")?,
         None => None,
@@ -78,10 +82,7 @@ impl Shared {
 }
 
 /// What changes least stands first, so that providers' caches hit.
-fn compose(
-    facts: &PromptFacts,
-    sections: &std::collections::BTreeMap<String, Section>,
-) -> String {
+fn compose(facts: &PromptFacts, sections: &std::collections::BTreeMap<String, Section>) -> String {
     let mut text = facts.base.trim_end().to_owned();
     let mut ordered: Vec<_> = sections.iter().collect();
     ordered.sort_by_key(|(name, section)| (section.order, *name));
@@ -109,7 +110,10 @@ fn environment(facts: &PromptFacts) -> String {
 /// The branch that is checked out where `cwd` lies, without running git: its name, or the
 /// beginning of the commit.
 pub fn git_branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|dir| dir.join(".git")).find(|git| git.exists())?;
+    let git = cwd
+        .ancestors()
+        .map(|dir| dir.join(".git"))
+        .find(|git| git.exists())?;
     let dir = if git.is_dir() {
         git
     } else {

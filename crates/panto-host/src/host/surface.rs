@@ -136,7 +136,10 @@ fn diagnose(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Re
         Some(position) => {
             let position = position.options(&["file", "line", "column"])?;
             let number = |name| -> Result<Option<u64>, Fault> {
-                position.given(name)?.map(|number| number.count()).transpose()
+                position
+                    .given(name)?
+                    .map(|number| number.count())
+                    .transpose()
             };
             Some(Position {
                 file: position.get("file")?.text()?.into(),
@@ -178,18 +181,21 @@ fn shell_environment(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Repl
 fn hide_keys(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
     let os: Table = lua.globals().get("os")?;
     let weak = Rc::downgrade(shared);
-    let getenv = shared.module.function(lua, "getenv", move |lua, mut args| {
-        let name = args.next("varname");
-        let name = name.string()?;
-        let shared = weak.upgrade();
-        let environment = shared.as_ref().map(|shared| &shared.options.environment);
-        let found = environment.into_iter().flatten().find(|(key, _)| {
-            key.as_encoded_bytes() == &*name.as_bytes()
-        });
-        match found {
-            Some((_, value)) => values(lua, lua.create_string(value.as_encoded_bytes())?),
-            None => values(lua, Value::Nil),
-        }
-    })?;
+    let getenv = shared
+        .module
+        .function(lua, "getenv", move |lua, mut args| {
+            let name = args.next("varname");
+            let name = name.string()?;
+            let shared = weak.upgrade();
+            let environment = shared.as_ref().map(|shared| &shared.options.environment);
+            let found = environment
+                .into_iter()
+                .flatten()
+                .find(|(key, _)| key.as_encoded_bytes() == &*name.as_bytes());
+            match found {
+                Some((_, value)) => values(lua, lua.create_string(value.as_encoded_bytes())?),
+                None => values(lua, Value::Nil),
+            }
+        })?;
     os.raw_set("getenv", getenv)
 }

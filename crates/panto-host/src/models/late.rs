@@ -41,7 +41,9 @@ impl LateProtocols {
     /// The names that were chosen and are not registered.
     pub fn missing(&self) -> Vec<String> {
         let late = self.0.read();
-        let missing = late.values().filter(|late| late.registered.read().is_none());
+        let missing = late
+            .values()
+            .filter(|late| late.registered.read().is_none());
         missing.map(|late| late.name.clone()).collect()
     }
 }
