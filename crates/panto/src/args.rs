@@ -1,5 +1,6 @@
 //! The command line: what can be said.
 
+mod host;
 mod lua;
 mod request;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use panto_host::config::REASONING;
 
+pub(crate) use host::HostArgs;
 pub(crate) use lua::{Before, LuaArgs};
 pub(crate) use request::Request;
 
@@ -58,7 +60,7 @@ Environment:
   PANTO_LOG          what to log to standard error, such as `debug` or `pantograph=trace`";
 
 /// Answering one prompt without a screen.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// Answer PROMPT and exit
     ///
@@ -105,6 +107,13 @@ pub(crate) struct RunArgs {
     /// How to write the answer [default: text]
     #[arg(short, long, value_name = "FORMAT", help_heading = HEADING)]
     pub(crate) output: Option<OutputFormat>,
+
+    /// Ask the model at most so often in one turn; more ends it with exit code 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = HEADING)]
+    pub(crate) max_rounds: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 const HEADING: &str = "Answering one prompt";
@@ -122,11 +131,13 @@ impl RunArgs {
             (self.resume.is_some(), "--resume"),
             (self.no_session, "--no-session"),
             (self.output.is_some(), "--output"),
+            (self.max_rounds.is_some(), "--max-rounds"),
         ];
         given
             .into_iter()
             .find(|(given, _)| *given)
             .map(|(_, name)| name)
+            .or(self.host.first_given())
     }
 }
 

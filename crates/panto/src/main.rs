@@ -2,6 +2,7 @@
 
 mod args;
 mod completions;
+mod compose;
 mod demo;
 mod failure;
 mod keys;
@@ -16,6 +17,7 @@ mod protocols;
 mod run;
 mod session;
 mod sessions;
+mod shipped;
 mod signals;
 mod streams;
 
