@@ -42,6 +42,8 @@ Examples:
   panto -p \"hello\" --base-url http://127.0.0.1:8080/v1 --model qwen3
   panto models opus
   panto sessions
+  panto trust
+  panto doctor
   panto lua script.lua
   panto demo
 
@@ -60,7 +62,7 @@ Environment:
   PANTO_LOG          what to log to standard error, such as `debug` or `pantograph=trace`";
 
 /// Answering one prompt without a screen.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunArgs {
     /// Answer PROMPT and exit
     ///
@@ -181,6 +183,12 @@ pub(crate) enum Command {
     /// Show, export or repair one session
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Run a command that an extension registers, or list them
+    X(XArgs),
+    /// Trust a project: its extensions, skills and settings count from now on
+    Trust(TrustArgs),
+    /// Say what is configured, what is found, and what is wrong with it
+    Doctor(DoctorArgs),
     /// Run Lua, as extensions have it: a script, chunks, or standard input
     Lua(LuaArgs),
     /// Play a scripted conversation: no key, no network, no configuration
@@ -240,6 +248,38 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) | Err(_) => Err("not a whole number from 1".to_owned()),
         Ok(number) => Ok(number),
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct XArgs {
+    /// The command's name, without its slash; without it they are listed
+    pub(crate) name: Option<String>,
+    /// What follows the name
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+    /// Print the command's data as JSON, or the list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The project, or a directory in it [default: the working directory's]
+    pub(crate) path: Option<PathBuf>,
+    /// List the projects that are trusted
+    #[arg(long, conflicts_with_all = ["path", "revoke"])]
+    pub(crate) list: bool,
+    /// Trust the project no more
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 #[derive(Debug, Args)]

@@ -299,7 +299,8 @@ pub(crate) fn command_failure(error: &panto_host::host::RunCommandError) -> Fail
     use panto_host::host::RunCommandError;
     let text = anyhow::anyhow!(with_causes(error));
     match error {
-        RunCommandError::Unknown { .. } => Failure::new(Exit::Usage, "usage", text),
+        RunCommandError::Unknown { .. } => Failure::new(Exit::Usage, "usage", text)
+            .with_hint("`panto x` lists the commands that there are"),
         _ => Failure::new(Exit::TurnFailed, "command", text),
     }
 }

@@ -181,7 +181,7 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-fn given_directory(directory: &Path, flag: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn given_directory(directory: &Path, flag: &str) -> Result<PathBuf, Failure> {
     let found = directory.canonicalize().map_err(|error| {
         Failure::new(Exit::Usage, "usage", error).context(format!(
             "`{flag}` names `{}`, which cannot be entered",

@@ -27,7 +27,7 @@ use crate::signals::Signals;
 use crate::streams;
 
 /// How long what extensions have started may take to settle at the end.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Answers the prompt, and says what the process ends with.
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
@@ -168,10 +168,30 @@ async fn prepare(
     // First: a person without a key need not write a prompt.
     composition.keys.prepare(&provider).await?;
     let ask = to_ask(source.read().await?, args)?;
-    let builder = builder
-        .options(options)
-        .tool_source(host.tool_source())
-        .hooks(host.hooks());
+    let builder = builder.options(options);
+    let (handle, store) = begin(composition, agents, &mut host, kept, builder).await?;
+    host.load(&sources).await;
+    composition.find_protocols(&host)?;
+    composition.check_tools(&host)?;
+    host.ready();
+    let live = Live {
+        host: Some(host),
+        handle,
+        store,
+        cwd: composition.place.cwd().to_owned(),
+    };
+    Ok((live, ask))
+}
+
+/// Makes the session's agent, and lets extensions know it.
+pub(crate) async fn begin(
+    composition: &Composition,
+    agents: &Handle,
+    host: &mut Host,
+    kept: Kept,
+    builder: AgentBuilder,
+) -> Result<(SessionHandle, Option<FileSystemJsonlStore>), Failure> {
+    let builder = builder.tool_source(host.tool_source()).hooks(host.hooks());
     let (agent, store) = kept.agent(builder, &composition.place).await?;
     let record = SessionRecord {
         id: agent.session_id().to_string(),
@@ -186,17 +206,7 @@ async fn prepare(
         SessionHandle::open(agent)
     };
     host.attach(handle.clone(), record);
-    host.load(&sources).await;
-    composition.find_protocols(&host)?;
-    composition.check_tools(&host)?;
-    host.ready();
-    let live = Live {
-        host: Some(host),
-        handle,
-        store,
-        cwd: composition.place.cwd().to_owned(),
-    };
-    Ok((live, ask))
+    Ok((handle, store))
 }
 
 /// Decides which model answers, and says what there is to say about it; gives an agent with it,
@@ -237,7 +247,7 @@ fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
 }
 
 /// Where a conversation is kept, before it is known who answers.
-enum Kept {
+pub(crate) enum Kept {
     /// In no file.
     Nowhere,
     /// In a session that begins with it.
