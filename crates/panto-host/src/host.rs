@@ -204,22 +204,6 @@ impl Host {
         shared.detach();
         runtime.shutdown(grace).await;
     }
-
-    /// Gives the session something that a person says: a registered command behind a `/`, else a
-    /// prompt.
-    ///
-    /// # Errors
-    ///
-    /// The command failed, or the session is closed.
-    pub async fn say(&mut self, text: &str) -> Result<Option<CommandOutput>, RunCommandError> {
-        match self.command_in(text) {
-            Some((name, arguments)) => self.command(&name, &arguments).await.map(Some),
-            None => {
-                self.shared.submit_prompt(text)?;
-                Ok(None)
-            }
-        }
-    }
 }
 
 impl From<SessionRefusal> for RunCommandError {

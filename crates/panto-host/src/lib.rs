@@ -26,6 +26,7 @@
 //! # Ok::<(), panto_host::ConfigError>(())
 //! ```
 
+pub mod compose;
 pub mod config;
 pub mod credentials;
 pub mod dirs;

@@ -14,7 +14,7 @@ use pantograph_scripted::{Script, ScriptedProtocol};
 use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, Workers, wait_for};
-use crate::run::{self, Ended, Live, finish};
+use crate::run::{self, Ended, Running, finish};
 use crate::signals::Signals;
 use crate::streams;
 
@@ -83,13 +83,13 @@ fn play(
         };
         let id = agent.session_id();
         let ask = run::Ask::Prompt(PROMPT.to_owned());
-        let mut live = Live {
+        let mut running = Running {
             host: None,
             handle: SessionHandle::open(agent),
             store,
             cwd: place.cwd().to_owned(),
         };
-        let ended = live.carry_out(ask, &signals, output).await;
+        let ended = running.carry_out(ask, &signals, output).await;
         Ok(Played {
             // Inside the runtime: a signal must end a write that nobody reads.
             exit: finish(&ended, output),

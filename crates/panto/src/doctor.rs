@@ -2,19 +2,18 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
+use panto_host::compose::{ComposeError, GRACE};
 use panto_host::extensions::Level;
-use panto_host::host::{ExtensionStatus, Host, NobodyToAsk};
+use panto_host::host::{ExtensionStatus, Host};
 use panto_host::models::KeyState;
-use pantograph::{AgentOptions, with_causes};
+use pantograph::with_causes;
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, DoctorArgs};
 use crate::compose::Composition;
 use crate::failure::{Exit, Failure};
-use crate::place::own;
-use crate::run::GRACE;
+use crate::place::{Place, own};
 use crate::streams;
 
 /// Says everything; gives 2 if something is wrong.
@@ -23,11 +22,15 @@ use crate::streams;
 ///
 /// The configuration cannot be read, or Lua cannot be started.
 pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failure> {
-    let composition = Composition::prepare(common, &args.host)?;
+    let place = Place::find_for(common, &args.host)?;
     own(async |agents: Handle| {
-        let options = AgentOptions::default();
-        let (mut host, sources) = composition.open(agents, options, Arc::new(NobodyToAsk), None)?;
-        host.load(&sources).await;
+        let composition = Composition::prepare(place, common, &args.host, agents)?;
+        let found = composition.find();
+        let mut host = composition
+            .composer
+            .host(&found)
+            .map_err(ComposeError::from)?;
+        host.load(&found.sources).await;
         let mut page = Page::default();
         page.place(&composition);
         page.model(&composition, &host);
@@ -70,11 +73,11 @@ impl Page {
             (None, false) => "  not trusted; `panto trust` trusts it".to_owned(),
         });
         self.line("configuration:");
-        for file in &composition.config.files {
+        for file in &composition.composer.config.files {
             self.line(format_args!("  {}", file.display()));
         }
-        if composition.config.files.is_empty() {
-            let user = composition.config.user_file.as_deref();
+        if composition.composer.config.files.is_empty() {
+            let user = composition.composer.config.user_file.as_deref();
             let user = user.map_or("nowhere".to_owned(), |file| file.display().to_string());
             self.line(format_args!("  no file; yours would be {user}"));
         }
@@ -83,13 +86,14 @@ impl Page {
     fn model(&mut self, composition: &Composition, host: &Host) {
         self.line("model:");
         let chosen = composition
+            .composer
             .models
             .choose(&panto_host::ChoiceRequest::default());
         match chosen {
             Ok(chosen) => {
                 self.line(format_args!("  {}", chosen.model.reference));
-                if let Err(failure) = composition.find_protocols(host) {
-                    self.problem(failure.to_line());
+                if let Err(failure) = composition.composer.find_protocols(host) {
+                    self.problem(Failure::from(failure).to_line());
                 }
             }
             Err(error) => self.problem(Failure::from(error).to_line()),
@@ -99,7 +103,7 @@ impl Page {
     fn providers(&mut self, composition: &Composition) {
         self.line("providers:");
         let mut without = Vec::new();
-        for offered in composition.models.offered() {
+        for offered in composition.composer.models.offered() {
             let key = match &offered.key {
                 KeyState::Found(source) => format!("key from {source}"),
                 KeyState::NotNeeded => "needs no key".to_owned(),
@@ -170,8 +174,8 @@ impl Page {
             Ok(dir) => self.place_of("data", dir),
             Err(error) => self.problem(with_causes(&error)),
         }
-        if let Some(rocks) = composition.rocks() {
-            self.place_of("rocks", &rocks);
+        if let Some(rocks) = &composition.composer.rocks {
+            self.place_of("rocks", rocks);
         }
         self.line(format_args!("  lua: {}", panto_runtime::LUA_RELEASE));
     }

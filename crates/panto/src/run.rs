@@ -3,18 +3,15 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
+use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{CommandOutput, Host, NobodyToAsk, SessionRecord};
-use panto_host::models::ChoiceRequest;
+use panto_host::host::{CommandOutput, Host};
+use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
-use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionStore};
-use pantograph::{
-    Agent, AgentBuilder, AgentOptions, Conversation, Origin, StopReason, Submission, TurnError,
-};
+use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::{Agent, AgentBuilder, Origin, StopReason, Submission, TurnError};
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
@@ -25,9 +22,6 @@ use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
-
-/// How long what extensions have started may take to settle at the end.
-pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Answers the prompt, and says what the process ends with.
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
@@ -107,25 +101,31 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 }
 
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
-    let composition = Composition::prepare(common, &args.host)?;
+    let place = Place::find_for(common, &args.host)?;
     let stdin = io::stdin();
     let source = PromptSource {
         argument: args.print.clone().unwrap_or_default(),
         piped: (!stdin.is_terminal()).then_some(stdin),
     };
     own(async |agents: Handle| {
+        let mut composition = Composition::prepare(place, common, &args.host, agents.clone())?;
+        composition.composer.agent_options.max_rounds = args.max_rounds;
+        if args.system.is_some() {
+            composition.composer.base_prompt = None;
+        }
         let signals = {
             let _workers = agents.enter();
             Signals::listen()?
         };
         let prepared = tokio::select! {
-            prepared = prepare(&args, &composition, source, &agents) => prepared.map(Some),
+            prepared = prepare(&args, &composition, source) => prepared.map(Some),
             _ = signals.first() => Ok(None),
         };
         let ended = match prepared {
-            Ok(Some((mut live, ask))) => {
-                let ended = live.carry_out(ask, &signals, output).await;
-                live.end().await;
+            Ok(Some((live, ask))) => {
+                let mut running = Running::of(live, composition.place.cwd());
+                let ended = running.carry_out(ask, &signals, output).await;
+                running.end().await;
                 ended
             }
             Ok(None) => Ended::interrupted(signals.first().await),
@@ -142,81 +142,32 @@ async fn prepare(
     args: &RunArgs,
     composition: &Composition,
     source: PromptSource<io::Stdin>,
-    agents: &Handle,
-) -> Result<(Live, Ask), Failure> {
+) -> Result<(LiveSession, Ask), Failure> {
+    let composer = &composition.composer;
     // On the workers, while extensions are found.
-    let kept = agents.spawn(open_session(args.clone(), composition.place.clone()));
-    let options = AgentOptions {
-        auto_compact: *composition.config.compaction.auto,
-        max_rounds: args.max_rounds,
-        ..AgentOptions::default()
-    };
-    let prompt = match &args.system {
-        Some(_) => None,
-        None => Some(composition.prompt()),
-    };
-    let (mut host, sources) = composition.open(
-        agents.clone(),
-        options.clone(),
-        Arc::new(NobodyToAsk),
-        prompt,
-    )?;
+    let kept = open_session(args.clone(), composition.place.clone());
+    let kept = composer.agents.spawn(kept);
+    let found = composition.find();
+    let host = composer.host(&found).map_err(ComposeError::from)?;
     let kept = kept
         .await
         .map_err(|error| Failure::new(Exit::TurnFailed, "internal", anyhow::Error::new(error)))??;
-    let (builder, provider) = choose(args, composition, kept.origin())?;
+    let (builder, provider) = choose(args, &composer.models, kept.origin())?;
     // First: a person without a key need not write a prompt.
     composition.keys.prepare(&provider).await?;
     let ask = to_ask(source.read().await?, args)?;
-    let builder = builder.options(options);
-    let (handle, store) = begin(composition, agents, &mut host, kept, builder).await?;
-    host.load(&sources).await;
-    composition.find_protocols(&host)?;
-    composition.check_tools(&host)?;
-    host.ready();
-    let live = Live {
-        host: Some(host),
-        handle,
-        store,
-        cwd: composition.place.cwd().to_owned(),
-    };
+    let live = LiveSession::start(composer, host, &found, kept, builder).await?;
     Ok((live, ask))
-}
-
-/// Makes the session's agent, and lets extensions know it.
-pub(crate) async fn begin(
-    composition: &Composition,
-    agents: &Handle,
-    host: &mut Host,
-    kept: Kept,
-    builder: AgentBuilder,
-) -> Result<(SessionHandle, Option<FileSystemJsonlStore>), Failure> {
-    let builder = builder.tool_source(host.tool_source()).hooks(host.hooks());
-    let (agent, store) = kept.agent(builder, &composition.place).await?;
-    let record = SessionRecord {
-        id: agent.session_id().to_string(),
-        directory: match store {
-            Some(_) => Some(composition.place.session_directory()?),
-            None => None,
-        },
-        cwd: composition.place.cwd().to_owned(),
-    };
-    let handle = {
-        let _workers = agents.enter();
-        SessionHandle::open(agent)
-    };
-    host.attach(handle.clone(), record);
-    Ok((handle, store))
 }
 
 /// Decides which model answers, and says what there is to say about it; gives an agent with it,
 /// and its provider. `origin` is of the last answer in the session that goes on.
 fn choose(
     args: &RunArgs,
-    composition: &Composition,
+    models: &Models,
     origin: Option<&Origin>,
 ) -> Result<(AgentBuilder, Provider), Failure> {
-    let chosen = composition.models.choose(&ChoiceRequest {
+    let chosen = models.choose(&ChoiceRequest {
         model: args.model.as_deref(),
         reasoning: args.reasoning.as_deref(),
         base_url: args.base_url.as_deref(),
@@ -246,49 +197,6 @@ fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
     }
 }
 
-/// Where a conversation is kept, before it is known who answers.
-pub(crate) enum Kept {
-    /// In no file.
-    Nowhere,
-    /// In a session that begins with it.
-    New(FileSystemJsonlStore),
-    /// In a session that is there already.
-    Open {
-        store: FileSystemJsonlStore,
-        session: Box<dyn Session>,
-        messages: Conversation,
-        /// Of its last answer.
-        origin: Option<Arc<Origin>>,
-    },
-}
-
-impl Kept {
-    fn origin(&self) -> Option<&Origin> {
-        match self {
-            Kept::Open { origin, .. } => origin.as_deref(),
-            Kept::Nowhere | Kept::New(_) => None,
-        }
-    }
-
-    /// The agent that goes on with it, and where it is kept, if anywhere.
-    async fn agent(
-        self,
-        builder: AgentBuilder,
-        place: &Place,
-    ) -> Result<(Agent, Option<FileSystemJsonlStore>), Failure> {
-        Ok(match self {
-            Kept::Nowhere => (builder.ephemeral(), None),
-            Kept::New(store) => (builder.create(&store, place.cwd()).await?, Some(store)),
-            Kept::Open {
-                store,
-                session,
-                messages,
-                ..
-            } => (builder.build(session, messages), Some(store)),
-        })
-    }
-}
-
 /// Finds and opens the session that the arguments name, if they name one.
 async fn open_session(args: RunArgs, place: Place) -> Result<Kept, Failure> {
     if args.no_session {
@@ -310,31 +218,23 @@ async fn open_session(args: RunArgs, place: Place) -> Result<Kept, Failure> {
     } else {
         return Ok(Kept::New(store));
     };
-    let OpenSession { session, tree } = store.open(id).await?;
+    let (kept, tree) = Kept::open(store, id).await?;
     warn_if_torn(&tree);
-    let branch = tree.branch();
-    let origin = branch
-        .iter()
-        .rev()
-        .find_map(|message| message.origin.clone());
-    Ok(Kept::Open {
-        store,
-        session,
-        messages: tree.conversation(),
-        origin,
-    })
+    Ok(kept)
 }
 
 /// What a session is to do.
 pub(crate) enum Ask {
-    /// Answer this.
+    /// Answer this, or run the command that it is.
     Prompt(String),
+    /// Run the command of this name with these arguments.
+    Command(String, String),
     /// Go on from its last complete message.
     GoOn,
 }
 
 /// A session that is ready for what it is asked.
-pub(crate) struct Live {
+pub(crate) struct Running {
     /// Its Lua side, if it has one.
     pub(crate) host: Option<Host>,
     pub(crate) handle: SessionHandle,
@@ -343,7 +243,17 @@ pub(crate) struct Live {
     pub(crate) cwd: PathBuf,
 }
 
-impl Live {
+impl Running {
+    /// A session with its Lua side.
+    pub(crate) fn of(live: LiveSession, cwd: &Path) -> Self {
+        Self {
+            host: Some(live.host),
+            handle: live.handle,
+            store: live.store,
+            cwd: cwd.to_owned(),
+        }
+    }
+
     /// Has the session do one thing, to the end, and closes it.
     pub(crate) async fn carry_out(
         &mut self,
@@ -374,6 +284,7 @@ impl Live {
         let asked_before = self.handle.asked();
         let said = match ask {
             Ask::Prompt(prompt) => self.say(prompt, signals).await,
+            Ask::Command(name, arguments) => self.command(&name, arguments.trim(), signals).await,
             // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
             Ask::GoOn => {
                 let _ = self.handle.command(SessionCommand::Continue);
@@ -420,13 +331,33 @@ impl Live {
         prompt: String,
         signals: &Signals,
     ) -> Result<Option<CommandOutput>, Failure> {
+        let command = self.host.as_ref().and_then(|host| host.command_in(&prompt));
+        match command {
+            Some((name, arguments)) => self.command(&name, &arguments, signals).await,
+            None => {
+                // Nobody else has the handle, so it is open.
+                let _ = self.handle.submit(Submission::follow_up(prompt));
+                Ok(None)
+            }
+        }
+    }
+
+    async fn command(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        signals: &Signals,
+    ) -> Result<Option<CommandOutput>, Failure> {
         let Some(host) = &mut self.host else {
-            let _ = self.handle.submit(Submission::follow_up(prompt));
             return Ok(None);
         };
         tokio::select! {
-            said = host.say(&prompt) => said.map_err(|error| command_failure(&error)),
-            exit = signals.first() => Err(Failure::new(exit, "cancelled", anyhow::anyhow!("interrupted"))),
+            ran = host.command(name, arguments) => {
+                ran.map(Some).map_err(|error| command_failure(&error))
+            }
+            exit = signals.first() => {
+                Err(Failure::new(exit, "cancelled", anyhow::anyhow!("`/{name}` was interrupted")))
+            }
         }
     }
 

@@ -1,18 +1,17 @@
 //! `panto x`: what extensions register as slash commands, for scripts.
 
-use std::sync::Arc;
-
-use panto_host::host::{CommandOutput, Host, NobodyToAsk};
+use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
+use panto_host::host::{CommandOutput, Host};
 use panto_host::models::ChoiceRequest;
-use pantograph::{Agent, AgentOptions};
+use pantograph::Agent;
 use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, OutputFormat, XArgs};
 use crate::compose::{Composition, command_failure};
 use crate::failure::{Exit, Failure};
-use crate::place::own;
-use crate::run::{Ask, GRACE, Kept, Live, begin, finish};
+use crate::place::{Place, own};
+use crate::run::{Ask, Running, finish};
 use crate::signals::Signals;
 use crate::streams;
 
@@ -22,79 +21,74 @@ use crate::streams;
 ///
 /// There is no such command, or it failed.
 pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
-    let composition = Composition::prepare(common, &args.host)?;
+    let place = Place::find_for(common, &args.host)?;
     own(async |agents: Handle| {
+        let composition = Composition::prepare(place, common, &args.host, agents.clone())?;
         let signals = {
             let _workers = agents.enter();
             Signals::listen()?
         };
-        let options = AgentOptions::default();
-        let prompt = Some(composition.prompt());
-        let (mut host, sources) =
-            composition.open(agents.clone(), options, Arc::new(NobodyToAsk), prompt)?;
-        let loaded = async {
-            let session = session(&composition, &agents, &mut host).await;
-            host.load(&sources).await;
-            composition.late.find(|name| host.protocol(name));
-            host.ready();
-            session
-        };
-        let session = tokio::select! {
-            session = loaded => session,
+        let started = tokio::select! {
+            started = start(&composition) => started?,
             exit = signals.first() => return Ok(exit),
+        };
+        let mut host = match (started, &args.name) {
+            // What it asks of the model is answered here, too.
+            (Started::Session(live), Some(name)) if !args.json => {
+                let mut output = streams::output(OutputFormat::Text, common.verbose);
+                let mut running = Running::of(*live, composition.place.cwd());
+                let ask = Ask::Command(bare(name).to_owned(), args.arguments.join(" "));
+                let ended = running.carry_out(ask, &signals, &mut *output).await;
+                running.end().await;
+                return Ok(finish(&ended, &mut *output));
+            }
+            (Started::Session(live), _) => live.host,
+            (Started::Alone(host), _) => *host,
         };
         let Some(name) = &args.name else {
             list(&host, args.json)?;
             host.end(GRACE).await;
             return Ok(Exit::Done);
         };
-        let name = name.strip_prefix('/').unwrap_or(name);
         let arguments = args.arguments.join(" ");
-        let prompt = format!("/{name} {arguments}");
-        match session {
-            // What it asks of the model is answered here, too.
-            Some((handle, store)) if host.command_in(&prompt).is_some() && !args.json => {
-                let mut output = streams::output(OutputFormat::Text, common.verbose);
-                let mut live = Live {
-                    host: Some(host),
-                    handle,
-                    store,
-                    cwd: composition.place.cwd().to_owned(),
-                };
-                let ended = live
-                    .carry_out(Ask::Prompt(prompt), &signals, &mut *output)
-                    .await;
-                live.end().await;
-                Ok(finish(&ended, &mut *output))
-            }
-            _ => {
-                let ran = tokio::select! {
-                    ran = host.command(name, arguments.trim()) => ran,
-                    exit = signals.first() => return Ok(exit),
-                };
-                host.end(GRACE).await;
-                let output = ran.map_err(|error| command_failure(&error))?;
-                show(&output, args.json)
-            }
-        }
+        let ran = tokio::select! {
+            ran = host.command(bare(name), arguments.trim()) => ran,
+            exit = signals.first() => return Ok(exit),
+        };
+        host.end(GRACE).await;
+        let output = ran.map_err(|error| command_failure(&error))?;
+        show(&output, args.json)
     })
 }
 
-type Session = (
-    panto_host::session::SessionHandle,
-    Option<pantograph::session::FileSystemJsonlStore>,
-);
+/// People write the slash, too.
+fn bare(name: &str) -> &str {
+    name.strip_prefix('/').unwrap_or(name)
+}
 
-/// A session for the command, if a model can be asked: many commands need none.
-async fn session(composition: &Composition, agents: &Handle, host: &mut Host) -> Option<Session> {
-    let chosen = composition.models.choose(&ChoiceRequest::default()).ok()?;
-    composition.keys.prepare(&chosen.provider).await.ok()?;
-    let builder = Agent::builder(chosen.protocol, chosen.model);
-    let kept = match composition.place.store() {
-        Ok(store) => Kept::New(store),
-        Err(_) => Kept::Nowhere,
-    };
-    begin(composition, agents, host, kept, builder).await.ok()
+enum Started {
+    /// With a session whose model can be asked.
+    Session(Box<LiveSession>),
+    /// Many commands need none.
+    Alone(Box<Host>),
+}
+
+async fn start(composition: &Composition) -> Result<Started, Failure> {
+    let composer = &composition.composer;
+    let found = composition.find();
+    let mut host = composer.host(&found).map_err(ComposeError::from)?;
+    let chosen = composer.models.choose(&ChoiceRequest::default());
+    if let Ok(chosen) = chosen
+        && composition.keys.prepare(&chosen.provider).await.is_ok()
+    {
+        let kept = composer.store().map_or(Kept::Nowhere, Kept::New);
+        let builder = Agent::builder(chosen.protocol, chosen.model);
+        let live = LiveSession::start(composer, host, &found, kept, builder).await?;
+        return Ok(Started::Session(Box::new(live)));
+    }
+    host.load(&found.sources).await;
+    host.ready();
+    Ok(Started::Alone(Box::new(host)))
 }
 
 fn show(output: &CommandOutput, as_json: bool) -> Result<Exit, Failure> {

@@ -397,6 +397,16 @@ impl Agent {
         Ok(stored?)
     }
 
+    /// Gives its session up, with what holds it locked, for another agent. From now on this one is
+    /// as busy for ever.
+    ///
+    /// # Errors
+    ///
+    /// A turn or an edit is live, or the session was given up before.
+    pub fn give_up_session(&self) -> Result<Box<dyn Session>, Busy> {
+        self.shared.session.lock().take().ok_or(Busy)
+    }
+
     /// Goes on from another point of the session, as
     /// [`crate::session::SessionTree::conversation_at`] gives it. What follows becomes a branch;
     /// nothing is lost.

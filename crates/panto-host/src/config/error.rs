@@ -72,7 +72,7 @@ pub enum ConfigWarning {
     },
     /// An untrusted project's file sets what it may not.
     #[error(
-        "{}: ignored {} until you trust this project (`panto trust` is not there yet)",
+        "{}: ignored {} until you trust this project (`panto trust`)",
         .file.display(),
         some(.keys)
     )]

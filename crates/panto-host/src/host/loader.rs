@@ -9,6 +9,7 @@ use mlua::{Table, Value};
 use panto_runtime::Failure;
 
 use super::entry::{self, Does, Entry, Extension, ExtensionStatus};
+use super::modules::plain;
 use super::shared::{Owner, Shared};
 use super::{ACTIVATION_LIMIT, Host};
 use crate::extensions::{Diagnostic, LayerName, Level, Rank, SourceFile};
@@ -31,7 +32,7 @@ impl Host {
                 Err(wrong) => {
                     let status = ExtensionStatus::Failed(wrong.clone());
                     shared.remember(stem, &source.file, source.layer, status);
-                    shared.say(Diagnostic::error(wrong).of(stem).at(&source.file));
+                    shared.say(told(stem, &source.file, &wrong));
                 }
             }
         }
@@ -205,4 +206,22 @@ impl Shared {
 fn words(failure: &Failure) -> String {
     tracing::debug!(traceback = failure.traceback, "{failure}");
     failure.first_line().to_owned()
+}
+
+/// What is wrong with an extension, where in its file if it says so.
+fn told(name: &str, file: &Path, wrong: &str) -> Diagnostic {
+    let prefix = format!("{}:", plain(&file.display().to_string()));
+    let place = wrong.strip_prefix(&prefix).and_then(|rest| {
+        let (line, rest) = rest.split_once(": ")?;
+        Some((line.parse().ok()?, rest))
+    });
+    let (line, wrong) = match place {
+        Some((line, rest)) => (Some(line), rest),
+        None => (None, wrong),
+    };
+    let mut diagnostic = Diagnostic::error(wrong).of(name).at(file);
+    if let Some(position) = &mut diagnostic.position {
+        position.line = line;
+    }
+    diagnostic
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
+use panto_lua::{Fault, values};
 
 use super::shared::{Owner, Shared};
 use super::surface::view;
@@ -65,7 +66,7 @@ impl Modules {
             .environment(lua, dir, owner)
             .map_err(|error| error.to_string())?;
         lua.load(source)
-            .set_name(format!("@{}", file.display()))
+            .set_name(format!("@{}", plain(&file.display().to_string())))
             .set_mode(mlua::chunk::ChunkMode::Text)
             .set_environment(environment)
             .into_function()
@@ -85,22 +86,34 @@ impl Modules {
         let modules = Rc::downgrade(self);
         let (dir, owner) = (dir.to_owned(), Rc::clone(owner));
         let own = RefCell::new(None::<Table>);
-        let require = lua.create_function(move |lua, name: mlua::LuaString| {
-            let gone = || mlua::Error::runtime("the session is over");
+        let Some(shared) = self.shared.upgrade() else {
+            return Err(mlua::Error::runtime("the session is over"));
+        };
+        let module = shared.module.clone();
+        let require = module.function(lua, "require", move |lua, mut args| {
+            let gone = || Fault::misuse("the session is over");
             let modules: Rc<Self> = modules.upgrade().ok_or_else(gone)?;
-            let text = name.to_string_lossy();
-            if text == "panto" {
-                if let Some(own) = &*own.borrow() {
-                    return Ok(MultiValue::from_iter([Value::Table(own.clone())]));
+            let argument = args.next("modname");
+            let name = argument.string()?.to_string_lossy();
+            if name == "panto" {
+                let made = own.borrow().clone();
+                if let Some(made) = made {
+                    return values(lua, made);
                 }
                 let shared = modules.shared.upgrade().ok_or_else(gone)?;
                 let made = view(lua, &shared, &owner)?;
                 own.replace(Some(made.clone()));
-                return Ok(MultiValue::from_iter([Value::Table(made)]));
+                return values(lua, made);
             }
-            match sibling(&dir, &text) {
-                Some(file) => modules.load_sibling(lua, &file, &dir, &owner),
-                None => modules.require.call(name),
+            match sibling(&dir, &name) {
+                Some(file) => modules
+                    .load_sibling(lua, &file, &dir, &owner)
+                    .map_err(Fault::misuse)
+                    .and_then(|value| values(lua, value)),
+                None => modules
+                    .require
+                    .call::<MultiValue>(name)
+                    .map_err(|error| Fault::misuse(text_of(&error))),
             }
         })?;
         environment.raw_set("require", require)?;
@@ -113,24 +126,24 @@ impl Modules {
         file: &Path,
         dir: &Path,
         owner: &Owner,
-    ) -> mlua::Result<MultiValue> {
+    ) -> Result<Value, String> {
         let key = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let known = self.loaded.borrow().get(&key).cloned();
         match known {
-            Some(Some(value)) => return Ok(MultiValue::from_iter([value])),
+            Some(Some(value)) => return Ok(value),
             Some(None) => {
-                return Err(mlua::Error::runtime(format!(
+                return Err(format!(
                     "`{}` is required by itself while it is being loaded",
                     file.display()
-                )));
+                ));
             }
             None => {}
         }
         self.loaded.borrow_mut().insert(key.clone(), None);
         let value = self
             .chunk(lua, file, dir, owner)
-            .map_err(|wrong| mlua::Error::runtime(format!("{}: {wrong}", file.display())))
-            .and_then(|chunk| chunk.call::<Value>(()));
+            .map_err(|wrong| format!("{}: {wrong}", file.display()))
+            .and_then(|chunk| chunk.call::<Value>(()).map_err(|error| text_of(&error)));
         match value {
             Ok(value) => {
                 let value = match value {
@@ -138,7 +151,7 @@ impl Modules {
                     value => value,
                 };
                 self.loaded.borrow_mut().insert(key, Some(value.clone()));
-                Ok(MultiValue::from_iter([value]))
+                Ok(value)
             }
             Err(error) => {
                 self.loaded.borrow_mut().remove(&key);
@@ -146,6 +159,24 @@ impl Modules {
             }
         }
     }
+}
+
+/// What Lua raised, without a traceback and without mlua's own words.
+fn text_of(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::CallbackError { cause, .. } => text_of(cause),
+        mlua::Error::RuntimeError(text) => {
+            let text = text.split("\nstack traceback:").next();
+            text.unwrap_or_default().to_owned()
+        }
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A path on one line.
+pub(super) fn plain(path: &str) -> String {
+    path.replace(|c: char| c.is_control(), "?")
 }
 
 /// The file of a module that lies beside an extension's.

@@ -23,8 +23,8 @@ fn an_untrusted_project_sets_the_model_and_the_reasoning_only() {
         )
         .file(LOCAL, "reasoning = \"low\"\nextensions.paths = [\"x\"]");
     insta::assert_snapshot!(desk.told(), @r#"
-    /project/.panto/config.toml: ignored `whatever`, `providers.p`, `providers."�[2J"`, `tools.ask`, `compaction` until you trust this project (`panto trust` is not there yet)
-    /project/.panto/local/config.toml: ignored `extensions.paths` until you trust this project (`panto trust` is not there yet)
+    /project/.panto/config.toml: ignored `whatever`, `providers.p`, `providers."�[2J"`, `tools.ask`, `compaction` until you trust this project (`panto trust`)
+    /project/.panto/local/config.toml: ignored `extensions.paths` until you trust this project (`panto trust`)
     "#);
     let config = desk.config();
     assert_eq!(config.model.unwrap().value, "p:a");
