@@ -33,19 +33,14 @@ pub enum SchemaError {
     #[error("the schema has {0} bytes; at most {MAX_SCHEMA_BYTES} are taken")]
     TooLarge(usize),
     /// It is no schema; what is wrong, and where in it.
-    #[error("not a JSON Schema, at `{pointer}`: {message}")]
-    NotASchema {
-        /// Where in the schema, as a JSON pointer.
-        pointer: String,
-        /// What is wrong, in one line.
-        message: String,
-    },
+    #[error("not a JSON Schema: {0}")]
+    NotASchema(Problem),
 }
 
-/// One mistake in a value.
+/// One mistake in a value, or in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the value, as a JSON pointer; empty for the value itself.
+    /// Where, as a JSON pointer; empty at the top.
     pub pointer: String,
     /// The keyword of the schema that refuses it.
     pub keyword: String,
@@ -109,9 +104,12 @@ fn compile(schema: &str) -> Result<Validator, SchemaError> {
     if schema.len() > MAX_SCHEMA_BYTES {
         return Err(SchemaError::TooLarge(schema.len()));
     }
-    let json: Value = serde_json::from_str(schema).map_err(|error| SchemaError::NotASchema {
-        pointer: String::new(),
-        message: error.to_string(),
+    let json: Value = serde_json::from_str(schema).map_err(|error| {
+        SchemaError::NotASchema(Problem {
+            pointer: String::new(),
+            keyword: String::new(),
+            message: error.to_string(),
+        })
     })?;
     let patterns = PatternOptions::regex()
         .size_limit(MAX_PATTERN_BYTES)
@@ -120,13 +118,7 @@ fn compile(schema: &str) -> Result<Validator, SchemaError> {
         .offline()
         .with_pattern_options(patterns)
         .build(&json)
-        .map_err(|error| {
-            let problem = Problem::new(&error);
-            SchemaError::NotASchema {
-                pointer: problem.pointer,
-                message: problem.message,
-            }
-        })
+        .map_err(|error| SchemaError::NotASchema(Problem::new(&error)))
 }
 
 impl Problem {
@@ -197,18 +189,18 @@ mod tests {
 
     #[test]
     fn what_is_no_schema_is_told() {
-        insta::assert_snapshot!(check(json!({ "type": "text" }), json!(1)), @r#"error: not a JSON Schema, at `/type`: "text" is not valid under any of the schemas listed in the 'anyOf' keyword"#);
-        insta::assert_snapshot!(check(json!({ "required": {} }), json!(1)), @r#"error: not a JSON Schema, at `/required`: {} is not of type "array""#);
-        insta::assert_snapshot!(check(json!({ "pattern": "(" }), json!("")), @r#"error: not a JSON Schema, at `/pattern`: "(" is not a "regex""#);
-        insta::assert_snapshot!(check(json!({ "pattern": "(?=a)" }), json!("")), @r#"error: not a JSON Schema, at `/pattern`: "(?=a)" is not a "regex""#);
-        insta::assert_snapshot!(check(json!({ "pattern": "(\\w{500}){500}" }), json!("")), @r#"error: not a JSON Schema, at `/pattern`: "(\\w{500}){500}" is not a "regex""#);
-        insta::assert_snapshot!(check(json!(1), json!("")), @r#"error: not a JSON Schema, at ``: 1 is not of types "boolean", "object""#);
+        insta::assert_snapshot!(check(json!({ "type": "text" }), json!(1)), @r#"error: not a JSON Schema: /type: "text" is not valid under any of the schemas listed in the 'anyOf' keyword"#);
+        insta::assert_snapshot!(check(json!({ "required": {} }), json!(1)), @r#"error: not a JSON Schema: /required: {} is not of type "array""#);
+        insta::assert_snapshot!(check(json!({ "pattern": "(" }), json!("")), @r#"error: not a JSON Schema: /pattern: "(" is not a "regex""#);
+        insta::assert_snapshot!(check(json!({ "pattern": "(?=a)" }), json!("")), @r#"error: not a JSON Schema: /pattern: "(?=a)" is not a "regex""#);
+        insta::assert_snapshot!(check(json!({ "pattern": "(\\w{500}){500}" }), json!("")), @r#"error: not a JSON Schema: /pattern: "(\\w{500}){500}" is not a "regex""#);
+        insta::assert_snapshot!(check(json!(1), json!("")), @r#"error: not a JSON Schema: 1 is not of types "boolean", "object""#);
     }
 
     #[test]
     fn nothing_is_fetched() {
-        insta::assert_snapshot!(check(json!({ "$ref": "file:///etc/passwd" }), json!(1)), @"error: not a JSON Schema, at ``: Resource 'file:///etc/passwd' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch file:///etc/passwd");
-        insta::assert_snapshot!(check(json!({ "$ref": "http://127.0.0.1:9/x" }), json!(1)), @"error: not a JSON Schema, at ``: Resource 'http://127.0.0.1:9/x' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch http://127.0.0.1:9/x");
+        insta::assert_snapshot!(check(json!({ "$ref": "file:///etc/passwd" }), json!(1)), @"error: not a JSON Schema: Resource 'file:///etc/passwd' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch file:///etc/passwd");
+        insta::assert_snapshot!(check(json!({ "$ref": "http://127.0.0.1:9/x" }), json!(1)), @"error: not a JSON Schema: Resource 'http://127.0.0.1:9/x' is not present in a registry and retrieving it failed: Retrieval is disabled, cannot fetch http://127.0.0.1:9/x");
     }
 
     #[test]
