@@ -61,7 +61,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "panto-kit",
-        stands_on: &["panto-lua"],
+        stands_on: &["pantograph", "panto-lua"],
         knows: &[Subject::Lua, Subject::ConfigFiles],
     },
     Layer {

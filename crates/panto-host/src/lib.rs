@@ -28,7 +28,9 @@
 pub mod config;
 pub mod credentials;
 pub mod dirs;
+pub mod extensions;
 pub mod headless;
+pub mod host;
 pub mod models;
 mod nearest;
 pub mod session;

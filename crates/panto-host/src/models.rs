@@ -17,16 +17,20 @@ use crate::nearest::meant;
 mod error;
 mod find;
 mod keys;
+mod late;
 mod offered;
 mod pick;
 mod reasoning;
 mod registry;
+mod resolve;
 mod session;
 
 pub use error::{ChoiceNote, ChoiceWarning, ChooseError, ChosenBy};
 pub use keys::{KeyLookup, KeyState};
+pub use late::LateProtocols;
 pub use offered::{DEFAULT_PROTOCOL, OfferedModel, OfferedProvider, provider};
 pub use registry::{ProtocolError, ProtocolRegistry};
+pub use resolve::{ResolveError, Resolved};
 
 use pick::Pick;
 

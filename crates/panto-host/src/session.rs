@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use pantograph::{Agent, QueueId, Queued, Sender, Submission};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use events::{SessionEvent, SessionEvents};
@@ -73,6 +73,7 @@ impl SessionHandle {
             }),
             wake: Notify::new(),
             readers: Readers::default(),
+            interrupts: watch::Sender::new(0),
             closing,
             closed: CancellationToken::new(),
         });
@@ -127,6 +128,7 @@ impl SessionHandle {
             state.taken_back.extend(queued.map(|queued| queued.id));
             state.hurry.cancel();
             shared.agent.interrupt();
+            shared.interrupts.send_modify(|count| *count += 1);
             return Vec::new();
         }
         shared.wake.notify_one();
@@ -168,6 +170,11 @@ impl SessionHandle {
             return SessionEvents::ended();
         }
         shared.readers.join()
+    }
+
+    /// How many live turns were interrupted: changes as soon as one is, before it has settled.
+    pub fn interrupts(&self) -> watch::Receiver<u64> {
+        self.shared().interrupts.subscribe()
     }
 
     /// Tells every reader something that is not part of a turn, such as an extension's progress.
@@ -221,6 +228,8 @@ struct Shared {
     state: Mutex<State>,
     wake: Notify,
     readers: Readers,
+    /// How many live turns were interrupted.
+    interrupts: watch::Sender<u64>,
     closing: CancellationToken,
     closed: CancellationToken,
 }

@@ -5,11 +5,21 @@
 //! binding beside it; policy, words and schemas of tools stay in Lua.
 
 mod data;
+pub mod diff;
+mod files;
 pub mod frontmatter;
 pub mod highlight;
 mod position;
+pub mod read;
+pub mod replace;
 pub mod schema;
+pub mod search;
+mod stop;
+pub mod text;
 pub mod themes;
 pub mod toml;
+pub mod walk;
 
 pub use data::data;
+pub use files::files;
+pub use stop::Stop;

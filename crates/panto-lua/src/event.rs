@@ -12,9 +12,9 @@ use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, UsageTota
 
 use crate::message::usage_table;
 
-/// Makes the tables of one turn's events, in order.
+/// Makes Lua tables of one turn's events, in order, as `stream:next()` gives them.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub struct EventTables {
     /// The blocks that are growing. Few: a provider streams one, seldom some, at a time.
     growing: Vec<Growing>,
 }
@@ -24,8 +24,8 @@ struct Growing {
     kind: Kind,
     index: u32,
     text: Rc<RefCell<String>>,
-    /// Of the block's delta tables.
-    metatable: Table,
+    /// Of the block's delta tables, once there is one.
+    metatable: Option<Table>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,39 @@ impl Kind {
     }
 }
 
-impl Reader {
-    /// The table of the next event. `omitted` bytes of its delta were left out.
-    pub(crate) fn table(&mut self, lua: &Lua, event: &Event, omitted: u64) -> mlua::Result<Table> {
+impl EventTables {
+    /// The table of the next event.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn table(&mut self, lua: &Lua, event: &Event) -> mlua::Result<Table> {
+        self.shortened(lua, event, 0)
+    }
+
+    /// Takes note of an event whose table nobody wants: later ones have the whole text all the same.
+    pub fn skip(&mut self, event: &Event) {
+        match event {
+            Event::ThinkingDelta { index, delta } => self.grow(Kind::Thinking, *index, delta),
+            Event::AssistantTextDelta { index, delta } => self.grow(Kind::Text, *index, delta),
+            Event::ToolDelta { index, delta, .. } => self.grow(Kind::Input, *index, delta),
+            Event::ThinkingComplete { index, .. } => self.complete(Kind::Thinking, *index),
+            Event::AssistantTextComplete { index, .. } => self.complete(Kind::Text, *index),
+            Event::ToolCallComplete { index, .. } => self.complete(Kind::Input, *index),
+            Event::Usage { .. } | Event::AttemptDiscarded { .. } | Event::Settled(_) => {
+                self.growing.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// The same of an event of whose delta `omitted` bytes were left out.
+    pub(crate) fn shortened(
+        &mut self,
+        lua: &Lua,
+        event: &Event,
+        omitted: u64,
+    ) -> mlua::Result<Table> {
         let table = lua.create_table_with_capacity(0, 6)?;
         table.raw_set("type", event.name())?;
         if omitted > 0 {
@@ -190,24 +220,31 @@ impl Reader {
         index: u32,
         delta: &str,
     ) -> mlua::Result<()> {
-        let position = self.position(kind, index);
-        let position = match position {
-            Some(position) => position,
-            None => {
-                self.growing.push(Growing::new(lua, kind, index)?);
-                self.growing.len() - 1
-            }
-        };
-        let block = &self.growing[position];
-        let total = {
-            let mut text = block.text.borrow_mut();
-            text.push_str(delta);
-            text.len()
-        };
+        let block = self.growing(kind, index);
+        block.text.borrow_mut().push_str(delta);
+        let total = block.text.borrow().len();
+        let metatable = block.metatable(lua)?;
         table.raw_set("index", index)?;
         table.raw_set("delta", delta)?;
         table.raw_set("total_bytes", total)?;
-        table.set_metatable(Some(block.metatable.clone()))
+        table.set_metatable(Some(metatable))
+    }
+
+    fn grow(&mut self, kind: Kind, index: u32, delta: &str) {
+        self.growing(kind, index).text.borrow_mut().push_str(delta);
+    }
+
+    fn growing(&mut self, kind: Kind, index: u32) -> &mut Growing {
+        let position = self.position(kind, index).unwrap_or_else(|| {
+            self.growing.push(Growing {
+                kind,
+                index,
+                text: Rc::default(),
+                metatable: None,
+            });
+            self.growing.len() - 1
+        });
+        &mut self.growing[position]
     }
 
     fn complete(&mut self, kind: Kind, index: u32) {
@@ -224,9 +261,13 @@ impl Reader {
 }
 
 impl Growing {
-    fn new(lua: &Lua, kind: Kind, index: u32) -> mlua::Result<Self> {
-        let text = Rc::new(RefCell::new(String::new()));
-        let whole = Rc::clone(&text);
+    /// The metatable of its delta tables, which make the whole text when it is read.
+    fn metatable(&mut self, lua: &Lua) -> mlua::Result<Table> {
+        if let Some(metatable) = &self.metatable {
+            return Ok(metatable.clone());
+        }
+        let kind = self.kind;
+        let whole = Rc::clone(&self.text);
         let read = lua.create_function(move |lua, (event, key): (Table, Value)| {
             let is_field = key.as_string().is_some_and(|key| *key == kind.field());
             let total: Option<usize> = event.raw_get("total_bytes")?;
@@ -240,12 +281,7 @@ impl Growing {
         let metatable = lua.create_table_with_capacity(0, 2)?;
         metatable.raw_set("__index", read)?;
         metatable.raw_set("__metatable", false)?;
-        Ok(Self {
-            kind,
-            index,
-            text,
-            metatable,
-        })
+        Ok(self.metatable.insert(metatable).clone())
     }
 }
 

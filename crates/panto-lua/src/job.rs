@@ -17,7 +17,7 @@ use pantograph::{Agent, Outcome, Prompt, StopReason};
 
 use crate::args::Options;
 use crate::class::{self, Class, Methods};
-use crate::event::{Reader, turn_error, usage_total};
+use crate::event::{EventTables, turn_error, usage_total};
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
 use crate::stop::Stop;
@@ -30,7 +30,7 @@ pub(crate) use wake::Wakes;
 /// A turn that runs by itself.
 pub(crate) struct Job {
     shared: Arc<Shared>,
-    reader: RefCell<Reader>,
+    reader: RefCell<EventTables>,
     is_closed: Cell<bool>,
 }
 
@@ -136,7 +136,7 @@ fn next_event(lua: &Lua, job: &Job) -> Result<Value, Fault> {
     };
     // Whatever Lua allocates may run a finalizer, which may call this again: nothing is borrowed.
     let mut reader = job.reader.take();
-    let table = reader.table(lua, &buffered.event, buffered.omitted);
+    let table = reader.shortened(lua, &buffered.event, buffered.omitted);
     job.reader.replace(reader);
     let table = table?;
     Ok(Value::Table(table))

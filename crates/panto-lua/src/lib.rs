@@ -58,6 +58,7 @@ mod wait;
 pub use agent::Lender;
 pub use args::{Arg, Args, Options};
 pub use embedding::{Embedding, Enclosing, LocalTools, Surroundings, TableStores};
+pub use event::EventTables;
 pub use fault::{Fault, Reply, values};
 pub use json::{Json, JsonError};
 pub use module::{Module, open};

@@ -13,7 +13,7 @@ use crate::args::{Arg, Args};
 use crate::class::define;
 use crate::config::Config;
 use crate::conversation::{self, LuaConversation};
-use crate::embedding::Embedding;
+use crate::embedding::{Embedding, Surroundings};
 use crate::fault::{Fault, Reply};
 use crate::job::{Control, Job, Wakes};
 use crate::json::Json;
@@ -67,7 +67,9 @@ pub fn open(lua: &Lua, embedding: Embedding) -> mlua::Result<Module> {
 /// Keeps the module working for as long as the Lua state is there.
 struct Opened(#[expect(dead_code, reason = "kept, never read")] Rc<State>);
 
-/// The module of one Lua state, and its host's way to hand values in.
+/// The module of one Lua state, and its host's way to hand values in. Clones are the same module; functions that Lua
+/// holds must not keep one, since it holds Lua values.
+#[derive(Clone)]
 pub struct Module {
     table: Table,
     state: Rc<State>,
@@ -151,6 +153,12 @@ impl Module {
         finish: impl FnOnce(&Lua, T) -> Reply + 'static,
     ) -> Reply {
         later(lua, Pending::new(future, finish))
+    }
+
+    /// Who knows for whose tool call code of this state runs, if the host told the module: for
+    /// functions of a host that end early when the turn does.
+    pub fn surroundings(&self) -> Option<Rc<dyn Surroundings>> {
+        self.state.embedding.surroundings.clone()
     }
 
     /// JSON in this state, as `panto.json` has it.

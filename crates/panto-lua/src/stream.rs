@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender, error::TryRecvError};
 use crate::agent::Owned;
 use crate::args::Args;
 use crate::class::{self, Class, Methods};
-use crate::event::Reader;
+use crate::event::EventTables;
 use crate::fault::{Fault, Reply, values};
 use crate::module::State;
 use crate::shim::later;
@@ -45,7 +45,7 @@ struct Turn {
     /// What a reader waited for and has not taken: it may have been closed meanwhile.
     arrived: Option<Event>,
     stop: Stop,
-    reader: Reader,
+    reader: EventTables,
     outcome: Option<Arc<Outcome>>,
 }
 
@@ -113,7 +113,7 @@ impl Inner {
         };
         // Whatever Lua allocates may run a finalizer, which may call this again: nothing is
         // borrowed meanwhile.
-        let table = reader.table(lua, &event, 0);
+        let table = reader.table(lua, &event);
         self.turn.borrow_mut().reader = reader;
         values(lua, table?)
     }
@@ -158,7 +158,7 @@ impl Turn {
             events,
             arrived: None,
             stop,
-            reader: Reader::default(),
+            reader: EventTables::default(),
             outcome: None,
         }
     }

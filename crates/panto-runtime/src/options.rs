@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use pantograph::{Agent, AgentId, AgentOptions, BatchId, CallId, Submission, TurnId};
+use pantograph::{Agent, AgentId, AgentOptions, BatchId, CallId, Submission, TurnHooks, TurnId};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
@@ -22,8 +23,11 @@ pub struct Options {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) step_limit: Option<Duration>,
     pub(crate) terminal_is_taken: Box<dyn Fn() -> bool>,
+    pub(crate) around_hooks: Box<AroundHooks>,
     pub(crate) reports: Reports,
 }
+
+type AroundHooks = dyn FnOnce(Arc<dyn TurnHooks>) -> Arc<dyn TurnHooks>;
 
 /// Who hears of what happens. All of it is called on the owner thread, and must not call Lua.
 pub(crate) struct Reports {
@@ -44,6 +48,7 @@ impl Options {
             environment: Vec::new(),
             step_limit: Some(DEFAULT_STEP_LIMIT),
             terminal_is_taken: Box::new(|| false),
+            around_hooks: Box::new(|hooks| hooks),
             reports: Reports {
                 error: Box::new(|failure| {
                     tracing::error!(traceback = failure.traceback, "{failure}");
@@ -101,6 +106,17 @@ impl Options {
         self
     }
 
+    /// Puts hooks of the host round those of Lua, for every agent: what `around` makes of Lua's is
+    /// what agents get.
+    #[must_use]
+    pub fn around_hooks(
+        mut self,
+        around: impl FnOnce(Arc<dyn TurnHooks>) -> Arc<dyn TurnHooks> + 'static,
+    ) -> Self {
+        self.around_hooks = Box::new(around);
+        self
+    }
+
     /// Who hears of errors that Lua code did not catch: of handlers, of callbacks, of coroutines.
     /// Unless this is called they are logged with `tracing`.
     #[must_use]
@@ -138,7 +154,7 @@ pub struct Progress {
     /// The call.
     pub call: CallId,
     /// The canonical name of the tool.
-    pub tool_name: std::sync::Arc<str>,
+    pub tool_name: Arc<str>,
     /// What the handler says.
     pub data: Map<String, Value>,
 }
@@ -150,7 +166,7 @@ impl Progress {
             turn: call.batch.turn,
             batch: call.batch.id,
             call: CallId::clone(&call.id),
-            tool_name: std::sync::Arc::clone(&call.name),
+            tool_name: Arc::clone(&call.name),
             data,
         }
     }

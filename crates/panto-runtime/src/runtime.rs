@@ -55,6 +55,7 @@ pub struct LuaRuntime {
     lua: Lua,
     driver: Driver,
     executor: Rc<Executor>,
+    hooks: Arc<dyn TurnHooks>,
     handle: LuaHandle,
 }
 
@@ -80,6 +81,7 @@ impl LuaRuntime {
             environment,
             step_limit,
             terminal_is_taken,
+            around_hooks,
             reports,
         } = options;
         let later: Later = Rc::new(RefCell::new(Weak::new()));
@@ -87,11 +89,12 @@ impl LuaRuntime {
         let inbox = Arc::<Inbox>::default();
         let tools = Tools::new(&inbox);
         let turn_hooks = Arc::new(LuaHooks::new(&inbox));
+        let hooks = around_hooks(Arc::clone(&turn_hooks) as Arc<dyn TurnHooks>);
         let embedding = Embedding::new(agents.clone())
             .waiter(Rc::new(Parking(Rc::clone(&later))))
             .surroundings(Rc::new(Around(Rc::clone(&later))))
             .tools(tools.source())
-            .hooks(Arc::clone(&turn_hooks) as Arc<dyn TurnHooks>)
+            .hooks(Arc::clone(&hooks))
             .local_tools(Rc::new(OwnTools(Rc::clone(&later))))
             .table_stores(Rc::new(Tables(Rc::clone(&later))))
             .agent_options(agent_options)
@@ -137,6 +140,7 @@ impl LuaRuntime {
             lua,
             driver,
             executor,
+            hooks,
             handle: LuaHandle::new(later),
         })
     }
@@ -193,10 +197,10 @@ impl LuaRuntime {
         self.executor.tools.source()
     }
 
-    /// The hooks of [`LuaHandle::set_hooks`], for agents of any kind. Those that Lua makes have
-    /// them.
+    /// The hooks of [`LuaHandle::set_hooks`] and those of [`Options::around_hooks`], for agents of
+    /// any kind. Those that Lua makes have them.
     pub fn hooks(&self) -> Arc<dyn TurnHooks> {
-        Arc::clone(&self.executor.turn_hooks) as Arc<dyn TurnHooks>
+        Arc::clone(&self.hooks)
     }
 
     /// How many handlers run or are parked.

@@ -138,6 +138,12 @@ impl Failure {
     }
 }
 
+/// A Lua state with all of Lua's libraries, for chunks that are trusted with everything: they may
+/// load modules in C, and use `debug`.
+pub fn trusting_state() -> Lua {
+    raw::new_state(StdLib::ALL)
+}
+
 /// An interpreter. Dropping it closes the state at once; [`finish`](Self::finish) ends its turns first.
 pub struct Standalone {
     lua: Lua,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::event::Outcome;
 use crate::ids::{AgentId, SessionId, TurnId};
 use crate::message::ToolStatus;
 
@@ -53,6 +54,11 @@ pub trait TurnHooks: Send + Sync {
     async fn tool_result(&self, context: &HookContext, result: HookedResult<'_>) -> Option<String> {
         let _ = (context, result);
         None
+    }
+
+    /// A turn has settled, of whichever agent; its reader hears of it next. Must not block.
+    fn settled(&self, context: &HookContext, outcome: &Outcome) {
+        let _ = (context, outcome);
     }
 }
 

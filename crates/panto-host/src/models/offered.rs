@@ -202,7 +202,7 @@ pub(super) fn own_model(reference: ModelRef) -> OfferedModel {
 }
 
 /// The model that the configuration names, if it is an unlisted one of a server of one's own.
-fn named_own(config: &Config, provider: &Provider) -> Option<OfferedModel> {
+pub(super) fn named_own(config: &Config, provider: &Provider) -> Option<OfferedModel> {
     let reference = ModelRef::parse(config.model.as_deref()?).ok()?;
     let is_it = reference.provider() == provider.name && is_own(provider);
     let found = is_it.then(|| find::find(reference.alias(), &references(provider)))?;

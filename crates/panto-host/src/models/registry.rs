@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pantograph::protocol::Protocol;
 
+use super::late::LateProtocols;
 use crate::config::Provider;
 
 /// Why a protocol could not be made for a provider, in words for people.
@@ -18,6 +19,8 @@ type Constructor = Box<dyn Fn(&Provider) -> Result<Arc<dyn Protocol>, ProtocolEr
 #[derive(Default)]
 pub struct ProtocolRegistry {
     constructors: BTreeMap<String, Constructor>,
+    /// Of names that something else may still register.
+    late: Option<LateProtocols>,
 }
 
 impl fmt::Debug for ProtocolRegistry {
@@ -38,6 +41,11 @@ impl ProtocolRegistry {
         self.constructors.insert(name.to_owned(), Box::new(make));
     }
 
+    /// Takes every other name for one that an extension may register: `late` has these protocols.
+    pub fn allow_late(&mut self, late: LateProtocols) {
+        self.late = Some(late);
+    }
+
     /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.constructors.keys().map(String::as_str)
@@ -49,6 +57,9 @@ impl ProtocolRegistry {
         name: &str,
         provider: &Provider,
     ) -> Option<Result<Arc<dyn Protocol>, ProtocolError>> {
-        self.constructors.get(name).map(|make| make(provider))
+        match self.constructors.get(name) {
+            Some(make) => Some(make(provider)),
+            None => Some(Ok(self.late.as_ref()?.protocol(name))),
+        }
     }
 }

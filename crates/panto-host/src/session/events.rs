@@ -47,6 +47,11 @@ impl SessionEvents {
         self.0.recv().await
     }
 
+    /// The next event, if it is there already.
+    pub fn try_next(&mut self) -> Option<SessionEvent> {
+        self.0.try_recv().ok()
+    }
+
     /// The stream of a session that is closed already.
     pub(super) fn ended() -> Self {
         Self(mpsc::channel(1).1)

@@ -1,7 +1,7 @@
 //! The turn loop: from a prompt to the settled outcome.
 
 use std::collections::HashSet;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -87,6 +87,7 @@ impl Drive {
             .catch_unwind()
             .await
             .unwrap_or_else(|panic| Err(TurnError::Internal(panic_text(&*panic))));
+        let context = self.hook_context();
         let shared = &self.agent.shared;
         let (stop, error, tool_calls) = match ended {
             Ok(Ended::End) => (StopReason::End, None, Vec::new()),
@@ -130,6 +131,10 @@ impl Drive {
             returned,
         };
         drop(self.writer);
+        let told = AssertUnwindSafe(|| shared.hooks.settled(&context, &outcome));
+        if catch_unwind(told).is_err() {
+            tracing::error!("a hook panicked when it heard that a turn has settled");
+        }
         self.emitter.push(Event::Settled(Arc::new(outcome)));
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 
 use crate::credentials::key::{KeyProblem, KeyText};
 use crate::headless::sanitize_line;
@@ -86,7 +87,7 @@ pub(super) async fn run(arguments: &[String]) -> Result<KeyText, Problem> {
             _ => Problem::NotStarted(named(), error),
         })?;
     let mut printed = Printed::default();
-    let mut running = Running(child);
+    let mut running = Running { child: Some(child) };
     let ended = tokio::time::timeout(PATIENCE, running.follow(&mut printed)).await;
     drop(running);
     let program = named();
@@ -110,12 +111,18 @@ pub(super) async fn run(arguments: &[String]) -> Result<KeyText, Problem> {
 }
 
 /// A command that is killed, with all of its group, if it is dropped before its end.
-struct Running(Child);
+struct Running {
+    /// There until it is dropped.
+    child: Option<Child>,
+}
 
 impl Running {
     /// Reads what the command prints until it ends; what it left running is not waited for.
     async fn follow(&mut self, printed: &mut Printed) -> io::Result<ExitStatus> {
-        let (mut stdout, mut stderr) = (self.0.stdout.take(), self.0.stderr.take());
+        let Some(child) = &mut self.child else {
+            return Ok(ExitStatus::default());
+        };
+        let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
         let (mut output, mut errors) = ([0; 4096], [0; 4096]);
         let status = loop {
             tokio::select! {
@@ -126,7 +133,7 @@ impl Running {
                     }
                 }
                 read = next(&mut stderr, &mut errors) => printed.add_errors(&errors[..read?]),
-                status = self.0.wait() => break status?,
+                status = child.wait() => break status?,
             }
         };
         // What it has printed is in the pipes by now; more can come only from what it left.
@@ -142,11 +149,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Known until its end has been seen, so the group can be no other's by now. The runtime
-        // sees to the end of a child that nobody waits for.
-        let pid = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(pid) = pid {
-            let _ = kill_process_group(pid, Signal::KILL);
+        // Known until its end has been seen, so the group can be no other's by now.
+        let pid = self.child.as_ref().and_then(Child::id);
+        let Some(pid) = pid.and_then(|id| Pid::from_raw(id.cast_signed())) else {
+            return;
+        };
+        let _ = kill_process_group(pid, Signal::KILL);
+        // Left to itself the runtime may miss the end, and keep a zombie until the next child's.
+        if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
+            runtime.spawn(async move { child.wait().await });
         }
     }
 }

@@ -1,0 +1,175 @@
+//! What `require` finds for extensions: the files beside them, each its own instance, then Lua's
+//! own search.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::{Rc, Weak};
+
+use mlua::{Function, Lua, MultiValue, Table, Value};
+
+use super::shared::{Owner, Shared};
+use super::surface::view;
+
+/// Loads the files of extensions.
+pub(super) struct Modules {
+    shared: Weak<Shared>,
+    /// Lua's own `require`.
+    require: Function,
+    /// By file: what it gave, or `None` while it is being loaded.
+    loaded: RefCell<HashMap<PathBuf, Option<Value>>>,
+}
+
+/// No source is larger.
+const MOST_BYTES: u64 = 8 << 20;
+
+impl Modules {
+    pub(super) fn new(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            shared: Rc::downgrade(shared),
+            require: lua.globals().get("require")?,
+            loaded: RefCell::default(),
+        }))
+    }
+
+    /// The function that a source file is, in an environment in which `require` finds the modules
+    /// of `dir` first.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is no Lua.
+    pub(super) fn chunk(
+        self: &Rc<Self>,
+        lua: &Lua,
+        file: &Path,
+        dir: &Path,
+        owner: &Owner,
+    ) -> Result<Function, String> {
+        let too_large = || format!("it is larger than {MOST_BYTES} bytes");
+        let metadata = fs::metadata(file).map_err(|error| format!("it cannot be read: {error}"))?;
+        if !metadata.is_file() {
+            return Err("it is no file".to_owned());
+        }
+        if metadata.len() > MOST_BYTES {
+            return Err(too_large());
+        }
+        let source = fs::read(file).map_err(|error| format!("it cannot be read: {error}"))?;
+        let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&source);
+        // As Lua's own program does with a first line for the system.
+        let mut source = source.to_vec();
+        if source.first() == Some(&b'#') {
+            source.splice(0..0, *b"--");
+        }
+        let environment = self
+            .environment(lua, dir, owner)
+            .map_err(|error| error.to_string())?;
+        lua.load(source)
+            .set_name(format!("@{}", file.display()))
+            .set_mode(mlua::chunk::ChunkMode::Text)
+            .set_environment(environment)
+            .into_function()
+            .map_err(|error| match error {
+                mlua::Error::SyntaxError { message, .. } => message,
+                other => other.to_string(),
+            })
+    }
+
+    /// Globals as they are, but for `require`.
+    fn environment(self: &Rc<Self>, lua: &Lua, dir: &Path, owner: &Owner) -> mlua::Result<Table> {
+        let environment = lua.create_table_with_capacity(0, 1)?;
+        let metatable = lua.create_table_with_capacity(0, 2)?;
+        metatable.raw_set("__index", lua.globals())?;
+        metatable.raw_set("__newindex", lua.globals())?;
+        environment.set_metatable(Some(metatable))?;
+        let modules = Rc::downgrade(self);
+        let (dir, owner) = (dir.to_owned(), Rc::clone(owner));
+        let own = RefCell::new(None::<Table>);
+        let require = lua.create_function(move |lua, name: mlua::LuaString| {
+            let gone = || mlua::Error::runtime("the session is over");
+            let modules: Rc<Self> = modules.upgrade().ok_or_else(gone)?;
+            let text = name.to_string_lossy();
+            if text == "panto" {
+                if let Some(own) = &*own.borrow() {
+                    return Ok(MultiValue::from_iter([Value::Table(own.clone())]));
+                }
+                let shared = modules.shared.upgrade().ok_or_else(gone)?;
+                let made = view(lua, &shared, &owner)?;
+                own.replace(Some(made.clone()));
+                return Ok(MultiValue::from_iter([Value::Table(made)]));
+            }
+            match sibling(&dir, &text) {
+                Some(file) => modules.load_sibling(lua, &file, &dir, &owner),
+                None => modules.require.call(name),
+            }
+        })?;
+        environment.raw_set("require", require)?;
+        Ok(environment)
+    }
+
+    fn load_sibling(
+        self: &Rc<Self>,
+        lua: &Lua,
+        file: &Path,
+        dir: &Path,
+        owner: &Owner,
+    ) -> mlua::Result<MultiValue> {
+        let key = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let known = self.loaded.borrow().get(&key).cloned();
+        match known {
+            Some(Some(value)) => return Ok(MultiValue::from_iter([value])),
+            Some(None) => {
+                return Err(mlua::Error::runtime(format!(
+                    "`{}` is required by itself while it is being loaded",
+                    file.display()
+                )));
+            }
+            None => {}
+        }
+        self.loaded.borrow_mut().insert(key.clone(), None);
+        let value = self
+            .chunk(lua, file, dir, owner)
+            .map_err(|wrong| mlua::Error::runtime(format!("{}: {wrong}", file.display())))
+            .and_then(|chunk| chunk.call::<Value>(()));
+        match value {
+            Ok(value) => {
+                let value = match value {
+                    Value::Nil => Value::Boolean(true),
+                    value => value,
+                };
+                self.loaded.borrow_mut().insert(key, Some(value.clone()));
+                Ok(MultiValue::from_iter([value]))
+            }
+            Err(error) => {
+                self.loaded.borrow_mut().remove(&key);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The file of a module that lies beside an extension's.
+fn sibling(dir: &Path, name: &str) -> Option<PathBuf> {
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '\\', '\0']);
+    if !name.split('.').all(is_plain) {
+        return None;
+    }
+    let base = dir.join(name.replace('.', "/"));
+    let file = PathBuf::from(format!("{}.lua", base.display()));
+    let candidates = [file, base.join("init.lua")];
+    candidates.into_iter().find(|file| file.is_file())
+}
+
+/// Sets where Lua's own search looks.
+pub(super) fn set_paths(lua: &Lua, dirs: &[PathBuf], native: &[PathBuf]) -> mlua::Result<()> {
+    let package: Table = lua.globals().get("package")?;
+    let patterns = |dirs: &[PathBuf], ends: &[&str]| {
+        let patterns = dirs.iter().flat_map(|dir| {
+            let dir = dir.display().to_string();
+            ends.iter().map(move |end| format!("{dir}/{end}"))
+        });
+        patterns.collect::<Vec<_>>().join(";")
+    };
+    package.raw_set("path", patterns(dirs, &["?.lua", "?/init.lua"]))?;
+    package.raw_set("cpath", patterns(native, &["?.so"]))
+}

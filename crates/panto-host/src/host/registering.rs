@@ -1,0 +1,123 @@
+//! What extensions register: tools, protocols and listeners. Commands are in `commands`.
+
+use std::rc::Rc;
+
+use mlua::Lua;
+use panto_lua::{Arg, Args, Fault, Reply, values};
+
+use super::shared::{Listener, Owner, Shared};
+
+/// `register_tool{ name, description, schema, handler }`.
+pub(super) fn register_tool(
+    shared: &Rc<Shared>,
+    owner: &Owner,
+    lua: &Lua,
+    mut args: Args,
+) -> Reply {
+    let argument = args.next("tool");
+    shared.register_tool(owner, argument)?;
+    values(lua, ())
+}
+
+/// `register_protocol{ name, open, … }`.
+pub(super) fn register_protocol(
+    shared: &Rc<Shared>,
+    owner: &Owner,
+    lua: &Lua,
+    mut args: Args,
+) -> Reply {
+    let owner = shared.acting(owner);
+    let name = shared
+        .handle
+        .register_protocol(&owner, args.next("protocol"))?;
+    shared.protocol_owners.borrow_mut().insert(name, owner);
+    values(lua, ())
+}
+
+/// `unregister(kind, name)`: gives whether the caller had registered it.
+pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
+    let kind = args.next("kind");
+    let name = args.next("name").text()?;
+    let owner = shared.acting(owner);
+    let was_there = match kind.text()?.as_str() {
+        "tool" => {
+            shared.tool_owners.borrow_mut().remove(&name);
+            shared.handle.unregister_tool(&owner, &name)
+        }
+        "protocol" => shared.handle.unregister_protocol(&owner, &name),
+        "command" => {
+            let mut commands = shared.commands.borrow_mut();
+            let is_own = commands
+                .get(&name)
+                .is_some_and(|command| command.owner == owner);
+            is_own && commands.remove(&name).is_some()
+        }
+        _ => return Err(kind.wrong("`tool`, `command` or `protocol` expected")),
+    };
+    values(lua, was_there)
+}
+
+/// `on(name, handler)`: subscribes, behind those who did before.
+pub(super) fn on(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
+    let name = args.next("name").text()?;
+    let function = args.next("handler").function()?.clone();
+    let listener = Listener {
+        owner: shared.acting(owner),
+        function,
+    };
+    let mut listeners = shared.listeners.borrow_mut();
+    listeners.entry(name.clone()).or_default().push(listener);
+    drop(listeners);
+    shared.hooks_changed(&name);
+    values(lua, ())
+}
+
+impl Shared {
+    /// Whom a call counts for: an extension, or the one that is being activated when a module
+    /// acts for it.
+    pub(super) fn acting(&self, owner: &Owner) -> Owner {
+        let active = self.active.borrow();
+        match &*active {
+            Some(active) if &**owner == super::shared::NOBODY => Rc::clone(active),
+            _ => Rc::clone(owner),
+        }
+    }
+
+    pub(super) fn register_tool(&self, owner: &Owner, argument: Arg) -> Result<(), Fault> {
+        let owner = self.acting(owner);
+        let (declaration, handler) = self.module.tool(argument)?;
+        let name = declaration.name.to_string();
+        self.handle
+            .register_tool(&owner, declaration, handler)
+            .map_err(|error| Fault::misuse(error.to_string()))?;
+        self.tool_owners.borrow_mut().insert(name, owner);
+        self.refresh_tools();
+        Ok(())
+    }
+
+    /// Takes back everything that an extension registered.
+    pub(super) fn forget(&self, owner: &Owner) {
+        let owned = |owners: &std::collections::BTreeMap<String, Owner>| -> Vec<String> {
+            let names = owners.iter().filter(|(_, other)| *other == owner);
+            names.map(|(name, _)| name.clone()).collect()
+        };
+        for name in owned(&self.tool_owners.borrow()) {
+            self.handle.unregister_tool(owner, &name);
+            self.tool_owners.borrow_mut().remove(&name);
+        }
+        for name in owned(&self.protocol_owners.borrow()) {
+            self.handle.unregister_protocol(owner, &name);
+            self.protocol_owners.borrow_mut().remove(&name);
+        }
+        self.commands
+            .borrow_mut()
+            .retain(|_, command| command.owner != *owner);
+        for listeners in self.listeners.borrow_mut().values_mut() {
+            listeners.retain(|listener| listener.owner != *owner);
+        }
+        self.sections
+            .borrow_mut()
+            .retain(|_, section| section.owner != *owner);
+        self.prompt_changed();
+    }
+}

@@ -1,0 +1,284 @@
+//! What all of a host's functions share, on the owner thread.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use mlua::{Function, Lua};
+use panto_lua::Module;
+use panto_runtime::{Failure, LuaHandle, LuaRuntime, Progress};
+use pantograph::{Agent, Submission, ToolSet};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::ask::Asker;
+use super::commands::Command;
+use super::entry::Extension;
+use super::events::Listening;
+use super::models::SessionRecord;
+use super::modules::Modules;
+use super::prompt::{PromptFacts, Section};
+use super::{HostError, HostOptions};
+use crate::extensions::{Diagnostic, ResourceLayer};
+use crate::models::Models;
+use crate::session::{SessionHandle, SessionRefusal};
+
+/// Who registered something: an extension's name.
+pub(super) type Owner = Rc<str>;
+
+/// Whoever calls a function of the module without being a known extension.
+pub(super) const NOBODY: &str = "a Lua module";
+
+pub(super) struct Shared {
+    pub(super) me: Weak<Self>,
+    pub(super) lua: Lua,
+    pub(super) handle: LuaHandle,
+    pub(super) options: Given,
+    /// Of the extension that is being evaluated or activated.
+    pub(super) active: RefCell<Option<Owner>>,
+    pub(super) commands: RefCell<BTreeMap<String, Rc<Command>>>,
+    pub(super) tool_owners: RefCell<BTreeMap<String, Owner>>,
+    pub(super) protocol_owners: RefCell<BTreeMap<String, Owner>>,
+    pub(super) listeners: RefCell<HashMap<String, Vec<Listener>>>,
+    pub(super) sections: RefCell<BTreeMap<String, Section>>,
+    pub(super) diagnostics: RefCell<Diagnostics>,
+    pub(super) extensions: RefCell<Vec<Extension>>,
+    pub(super) attached: RefCell<Option<Attached>>,
+    pub(super) outbox: mpsc::UnboundedSender<Out>,
+    pub(super) outgoing: RefCell<Option<mpsc::UnboundedReceiver<Out>>>,
+    /// Whether the session's agent gets its system prompt from here yet.
+    pub(super) prompt_is_live: Cell<bool>,
+    pub(super) module: Module,
+    pub(super) modules: OnceCell<Rc<Modules>>,
+}
+
+/// The part of the options that functions need.
+pub(super) struct Given {
+    pub(super) home: Option<PathBuf>,
+    pub(super) cwd: PathBuf,
+    pub(super) project_root: PathBuf,
+    pub(super) layers: Vec<ResourceLayer>,
+    pub(super) settings: BTreeMap<String, Value>,
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+    pub(super) models: Arc<Models>,
+    pub(super) asker: Arc<dyn Asker>,
+    pub(super) shows_tool: Box<dyn Fn(&str) -> bool>,
+    pub(super) prompt: Option<PromptFacts>,
+    pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) module_dirs: Vec<PathBuf>,
+    pub(super) native_module_dirs: Vec<PathBuf>,
+    pub(super) agents: tokio::runtime::Handle,
+    report: Box<dyn Fn(&Diagnostic)>,
+}
+
+#[derive(Clone)]
+pub(super) struct Listener {
+    pub(super) owner: Owner,
+    pub(super) function: Function,
+}
+
+/// The session that extensions belong to.
+pub(super) struct Attached {
+    pub(super) handle: SessionHandle,
+    pub(super) record: SessionRecord,
+    pub(super) listening: Rc<Listening>,
+}
+
+/// What is told to the session's readers, or to listeners, when nothing of Lua runs.
+pub(super) enum Out {
+    Custom { name: Arc<str>, data: Value },
+    AgentSubmission,
+}
+
+#[derive(Default)]
+pub(super) struct Diagnostics {
+    pub(super) all: Vec<Diagnostic>,
+    said: HashSet<Diagnostic>,
+}
+
+impl Shared {
+    pub(super) fn new(runtime: &LuaRuntime, options: HostOptions) -> Result<Rc<Self>, HostError> {
+        let (outbox, outgoing) = mpsc::unbounded_channel();
+        let shared = Rc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            lua: runtime.lua().clone(),
+            handle: runtime.handle().clone(),
+            options: Given {
+                home: options.home,
+                cwd: options.cwd,
+                project_root: options.project_root,
+                layers: options.layers,
+                settings: options.settings,
+                allow: options.allow,
+                deny: options.deny,
+                models: options.models,
+                asker: options.asker,
+                shows_tool: options.shows_tool,
+                prompt: options.prompt,
+                environment: options.environment,
+                module_dirs: options.module_dirs,
+                native_module_dirs: options.native_module_dirs,
+                agents: options.agents,
+                report: options.report,
+            },
+            active: RefCell::default(),
+            commands: RefCell::default(),
+            tool_owners: RefCell::default(),
+            protocol_owners: RefCell::default(),
+            listeners: RefCell::default(),
+            sections: RefCell::default(),
+            diagnostics: RefCell::default(),
+            extensions: RefCell::default(),
+            attached: RefCell::default(),
+            outbox,
+            outgoing: RefCell::new(Some(outgoing)),
+            prompt_is_live: Cell::new(false),
+            module: runtime.module().clone(),
+            modules: OnceCell::new(),
+        });
+        // Once a host.
+        let _ = shared.modules.set(Modules::new(runtime.lua(), &shared)?);
+        Ok(shared)
+    }
+
+    pub(super) fn attach(&self, handle: SessionHandle, record: SessionRecord) {
+        let listening = Rc::new(Listening::to(&handle));
+        let attached = Attached {
+            handle,
+            record,
+            listening,
+        };
+        let previous = self.attached.replace(Some(attached));
+        drop(previous);
+    }
+
+    pub(super) fn detach(&self) {
+        let previous = self.attached.take();
+        drop(previous);
+    }
+
+    /// The session's handle, while there is one.
+    pub(super) fn session(&self) -> Option<SessionHandle> {
+        let attached = self.attached.borrow();
+        attached.as_ref().map(|attached| attached.handle.clone())
+    }
+
+    pub(super) fn submit_prompt(&self, text: &str) -> Result<(), SessionRefusal> {
+        let session = self.session().ok_or(SessionRefusal::Closed)?;
+        session.submit(Submission::follow_up(text)).map(drop)
+    }
+
+    /// Tells a person, once, what is new.
+    pub(super) fn say(&self, diagnostic: Diagnostic) {
+        let is_new = {
+            let mut diagnostics = self.diagnostics.borrow_mut();
+            let is_new = diagnostics.said.insert(diagnostic.clone());
+            if is_new {
+                diagnostics.all.push(diagnostic.clone());
+            }
+            is_new
+        };
+        if is_new {
+            (self.options.report)(&diagnostic);
+        }
+    }
+
+    /// What Lua code raised and nobody caught.
+    pub(super) fn say_failure(&self, failure: &Failure) {
+        tracing::debug!(traceback = failure.traceback, "{failure}");
+        self.say(Diagnostic::error(format!(
+            "{} failed: {}",
+            failure.what,
+            failure.first_line()
+        )));
+    }
+
+    /// Shows the session's model the tools that it may see, after they changed.
+    pub(super) fn refresh_tools(&self) {
+        let Some(session) = self.session() else {
+            return;
+        };
+        let agent = session.agent();
+        let tools = agent.tools();
+        let before = tools.iter().count();
+        let shown: Vec<_> = tools
+            .iter()
+            .filter(|tool| (self.options.shows_tool)(tool.name.as_str()))
+            .cloned()
+            .collect();
+        // A set that lost some has no name twice.
+        if shown.len() < before
+            && let Ok(shown) = ToolSet::new(shown)
+        {
+            agent.set_tools(shown);
+        }
+    }
+
+    fn submit(&self, agent: &Agent, submission: Submission) {
+        let session = self.session();
+        let session = session.filter(|session| session.agent().id() == agent.id());
+        match session {
+            Some(session) => {
+                // A session that is closed takes nothing more.
+                let _ = session.submit(submission);
+                let _ = self.outbox.send(Out::AgentSubmission);
+            }
+            None => {
+                agent.submit(submission);
+            }
+        }
+    }
+}
+
+/// What the runtime's callbacks reach, once it is there.
+#[derive(Clone, Default)]
+pub(super) struct Late(Rc<OnceCell<Weak<Shared>>>);
+
+impl Late {
+    pub(super) fn set(&self, shared: &Rc<Shared>) {
+        // Once a host.
+        let _ = self.0.set(Rc::downgrade(shared));
+    }
+
+    fn get(&self) -> Option<Rc<Shared>> {
+        self.0.get()?.upgrade()
+    }
+
+    pub(super) fn reporting_errors(&self) -> impl Fn(&Failure) + 'static {
+        let late = self.clone();
+        move |failure| match late.get() {
+            Some(shared) => shared.say_failure(failure),
+            None => tracing::error!(traceback = failure.traceback, "{failure}"),
+        }
+    }
+
+    pub(super) fn passing_progress(&self) -> impl Fn(&Progress) + 'static {
+        let late = self.clone();
+        move |progress| {
+            let Some(shared) = late.get() else { return };
+            let data = json!({
+                "agent": progress.agent.to_string(),
+                "turn_id": progress.turn.to_string(),
+                "batch_id": progress.batch.to_string(),
+                "id": &*progress.call,
+                "tool_name": &*progress.tool_name,
+                "data": progress.data,
+            });
+            let name = Arc::from("tool_progress");
+            let _ = shared.outbox.send(Out::Custom { name, data });
+        }
+    }
+
+    pub(super) fn taking_submissions(&self) -> impl Fn(&Agent, Submission) + 'static {
+        let late = self.clone();
+        move |agent, submission| match late.get() {
+            Some(shared) => shared.submit(agent, submission),
+            None => {
+                agent.submit(submission);
+            }
+        }
+    }
+}
