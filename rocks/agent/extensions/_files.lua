@@ -39,6 +39,18 @@ function M.is_within(path, dir)
   return path == dir or path:sub(1, #dir + 1) == dir .. "/" or dir == "/"
 end
 
+--- A message of the file system without the path, which is told beside it.
+---@param message string?
+---@param path string
+---@return string?
+local function without_path(message, path)
+  local ending = ": " .. path
+  if message and message:sub(-#ending) == ending then
+    message = message:sub(1, -#ending - 1)
+  end
+  return message
+end
+
 --- What is there, links followed: `file`, `directory`, another type, or nil and why.
 ---@param path string
 ---@return string? kind
@@ -47,7 +59,7 @@ end
 function M.kind(path)
   local stat, message, code = uv.fs_stat(path)
   if not stat then
-    return nil, message, code
+    return nil, without_path(message, path), code
   end
   return stat.type
 end
@@ -72,7 +84,7 @@ function M.read(path, max_bytes)
   end
   local file, message = io.open(path, "rb")
   if not file then
-    return nil, message
+    return nil, (message:gsub("^.*: ", ""))
   end
   local text, failure = file:read(max_bytes + 1)
   file:close()
@@ -94,7 +106,7 @@ end
 function M.list(dir, max_entries)
   local request, message = uv.fs_scandir(dir)
   if not request then
-    return nil, message
+    return nil, without_path(message, dir)
   end
   local names = {}
   for name in uv.fs_scandir_next, request do

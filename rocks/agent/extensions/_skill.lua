@@ -72,8 +72,8 @@ function M.read(ext, file, dir)
   end
   local data = read.data
   if not data then
-    -- A loose Markdown file need not be meant as a skill.
-    if dir then
+    -- A loose Markdown file need not be meant as a skill, nor an empty one.
+    if dir and read.body ~= "" then
       warn("skipped: the skill has no frontmatter with `name` and `description`")
     end
     return nil

@@ -162,15 +162,18 @@ function Search:_visit(dir, takes_loose_files, depth)
     end
     return
   end
-  self.directories = self.directories + 1
-  local is_over = self.directories > MAX_DIRECTORIES or #self.found >= MAX_SKILLS
-  if is_over or depth > MAX_DEPTH then
+  if depth > MAX_DEPTH then
+    return self:_tell("warning", "no skills are looked for as deep as this", dir)
+  end
+  if self.directories >= MAX_DIRECTORIES or #self.found >= MAX_SKILLS then
     if not self.was_cut then
-      self:_tell("warning", "there are too many directories to look for skills in all of them", dir)
+      local message = "there is too much: no skills are looked for here and in what follows"
+      self:_tell("warning", message, dir)
     end
     self.was_cut = true
     return
   end
+  self.directories = self.directories + 1
   local main = files.join(dir, MAIN)
   if files.kind(main) == "file" then
     return self:_add(main, dir)

@@ -24,14 +24,14 @@ the later one counts; what the user asks for counts more.
 ]]
 
 --- The directories whose rules count, the most general first.
----@return { dir: string, inside: string? }[] each with the directory that its file must not leave
+---@return { dir: string, inside: string?, is_users: boolean }[] with what its file must not leave
 local function directories()
   local dirs = panto.ext.dirs
   local list = {}
   local is_trusted = false
   for _, layer in ipairs(dirs.layers) do
     if layer.name == "user" then
-      list[#list + 1] = { dir = layer.dir }
+      list[#list + 1] = { dir = layer.dir, is_users = true }
     end
     is_trusted = is_trusted or layer.name == "project" or layer.name == "local"
   end
@@ -39,7 +39,7 @@ local function directories()
   local up = files.up_to(dirs.cwd, top)
   for i = #up, 1, -1 do
     -- A stranger's link must not bring the user's own files into a prompt.
-    list[#list + 1] = { dir = up[i], inside = not is_trusted and top or nil }
+    list[#list + 1] = { dir = up[i], inside = not is_trusted and top or nil, is_users = false }
   end
   return list
 end
@@ -63,28 +63,16 @@ local function read(file)
   return text ~= "" and text or nil
 end
 
----@param file string
----@param text string
----@param room integer bytes that are left
----@return string
-local function delimited(file, text, room)
-  local kept, was_cut = words.cut(text, math.min(room, MAX_BYTES))
-  if was_cut then
-    kept = kept .. ("\n[cut after %d of %d bytes; the file has the rest]"):format(#kept, #text)
-    local message = ("only the first %d bytes of these rules are in the prompt"):format(
-      math.min(room, MAX_BYTES)
-    )
-    markdown.diagnose(panto.ext, "warning", message, file)
-  end
-  local inner = words.enclosed(kept, "rules")
-  return ('<rules path="%s">\n%s\n</rules>'):format(words.path(file), inner)
-end
+---@class agent.Rules
+---@field file string
+---@field text string
+---@field is_users boolean
+---@field room integer how many bytes of the text are shown
 
---- The section of the system prompt; nil without rules.
----@return string?
-local function section()
-  local parts, seen = {}, {}
-  local room = MAX_TOTAL_BYTES
+--- All rules that there are, the most general first.
+---@return agent.Rules[]
+local function all()
+  local list, seen = {}, {}
   for _, place in ipairs(directories()) do
     local file = files.join(place.dir, NAME)
     local real = files.kind(file) == "file" and files.real(file)
@@ -96,18 +84,64 @@ local function section()
         markdown.diagnose(panto.ext, "warning", message, file)
       else
         local text = read(file)
-        if text and room <= 0 then
-          local message = "these rules are skipped: the prompt has no room for more"
-          markdown.diagnose(panto.ext, "warning", message, file)
-        elseif text then
-          parts[#parts + 1] = delimited(file, text, room)
-          room = room - #text
+        if text then
+          list[#list + 1] = { file = file, text = text, is_users = place.is_users, room = 0 }
         end
       end
     end
   end
-  if #parts == 0 then
+  return list
+end
+
+--- Shares the room out: the user's own rules come first, then those that are nearest.
+---@param list agent.Rules[]
+local function share(list)
+  local room = MAX_TOTAL_BYTES
+  local function give(rules)
+    rules.room = math.min(#rules.text, room, MAX_BYTES)
+    room = room - rules.room
+  end
+  for _, rules in ipairs(list) do
+    if rules.is_users then
+      give(rules)
+    end
+  end
+  for i = #list, 1, -1 do
+    if not list[i].is_users then
+      give(list[i])
+    end
+  end
+end
+
+---@param rules agent.Rules
+---@return string?
+local function delimited(rules)
+  local kept, was_cut = words.cut(rules.text, rules.room)
+  if was_cut then
+    local message = "only the first %d of %d bytes of these rules are in the prompt"
+    message = message:format(#kept, #rules.text)
+    markdown.diagnose(panto.ext, "warning", message, rules.file)
+    if kept == "" then
+      return nil
+    end
+    kept = kept
+      .. ("\n[cut after %d of %d bytes; the file has the rest]"):format(#kept, #rules.text)
+  end
+  local path, inner = words.path(rules.file), words.enclosed(kept, "rules")
+  return ('<rules path="%s">\n%s\n</rules>'):format(path, inner)
+end
+
+--- The section of the system prompt; nil without rules.
+---@return string?
+local function section()
+  local list = all()
+  if #list == 0 then
     return nil
+  end
+  share(list)
+  local parts = {}
+  for _, rules in ipairs(list) do
+    parts[#parts + 1] = delimited(rules)
   end
   return INTRODUCTION .. "\n" .. table.concat(parts, "\n\n")
 end

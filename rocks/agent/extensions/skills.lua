@@ -123,7 +123,14 @@ local function register_command(skill)
       return { prompt = text }
     end,
   })
-  if not registered then
+  if registered then
+    return
+  end
+  if skill_file.check_name(skill.name) then
+    -- What is wrong with the name was told.
+    local why = ("nobody can start `%s` as a command"):format(skill.name)
+    markdown.diagnose(panto.ext, "info", why, skill.file)
+  else
     local why = ("no command `/%s`: %s"):format(command, message)
     markdown.diagnose(panto.ext, "warning", why, skill.file)
   end

@@ -64,7 +64,10 @@ impl World {
     }
 
     fn dirs(&self, lua: &Lua) -> Table {
-        let text = |path: PathBuf| lua.create_string(path.as_os_str().as_encoded_bytes()).unwrap();
+        let text = |path: PathBuf| {
+            lua.create_string(path.as_os_str().as_encoded_bytes())
+                .unwrap()
+        };
         let dirs = lua.create_table().unwrap();
         let mut layers = vec![("base", "base"), ("user", "user")];
         if self.trusted {
@@ -103,7 +106,10 @@ impl World {
         let data = panto_kit::data(&lua, runtime.module(), Arc::<Themes>::default()).unwrap();
         given.set("data", data).unwrap();
         given.set("dirs", self.dirs(&lua)).unwrap();
-        let settings: Value = lua.load(format!("return {}", self.settings)).eval().unwrap();
+        let settings: Value = lua
+            .load(format!("return {}", self.settings))
+            .eval()
+            .unwrap();
         let by_name = lua.create_table().unwrap();
         by_name.set(extension, settings).unwrap();
         given.set("settings", by_name).unwrap();
@@ -161,7 +167,10 @@ impl Bench {
 
     fn keys(&self, table: &str) -> Vec<String> {
         let table: Table = self.told.get(table).unwrap();
-        let mut keys: Vec<String> = table.pairs::<String, Value>().map(|pair| pair.unwrap().0).collect();
+        let mut keys: Vec<String> = table
+            .pairs::<String, Value>()
+            .map(|pair| pair.unwrap().0)
+            .collect();
         keys.sort();
         keys
     }
@@ -199,7 +208,12 @@ impl Bench {
     pub(crate) fn tool(&mut self, name: &str, input: &str) -> String {
         let tools: Table = self.told.get("tools").unwrap();
         let tool: Table = tools.get(name).unwrap();
-        let input: Value = self.runtime.lua().load(format!("return {input}")).eval().unwrap();
+        let input: Value = self
+            .runtime
+            .lua()
+            .load(format!("return {input}"))
+            .eval()
+            .unwrap();
         self.outcome("a tool", tool.get("handler").unwrap(), input)
     }
 
@@ -210,13 +224,20 @@ impl Bench {
         self.outcome("a command", command.get("handler").unwrap(), arguments)
     }
 
-    fn outcome(&mut self, what: &str, handler: Function, argument: impl mlua::IntoLuaMulti) -> String {
+    fn outcome(
+        &mut self,
+        what: &str,
+        handler: Function,
+        argument: impl mlua::IntoLuaMulti,
+    ) -> String {
         let text = match self.drive(what, handler, argument) {
             Err(message) => format!("error: {message}"),
             Ok(values) => match values.as_slice() {
                 [Value::String(text), ..] => text.to_string_lossy(),
                 [Value::Table(output)] => output.get::<String>("prompt").unwrap(),
-                [Value::Nil, Value::String(message)] => format!("failed: {}", message.to_string_lossy()),
+                [Value::Nil, Value::String(message)] => {
+                    format!("failed: {}", message.to_string_lossy())
+                }
                 other => format!("{other:?}"),
             },
         };
