@@ -5,6 +5,7 @@
 
 mod bench;
 mod commands;
+mod page;
 mod places;
 mod rules;
 mod shapes;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod page;
 mod stub;
 
 use std::sync::Arc;
