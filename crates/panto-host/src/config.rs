@@ -39,6 +39,8 @@ pub struct LoadConfig<'a> {
     pub explicit: Option<PathBuf>,
     /// Whether the project's and the local layer may set more than `model` and `reasoning`.
     pub trusted: bool,
+    /// A directory whose `config.toml`, if there is one, is the only layer (`--bundle DIR`).
+    pub bundle: Option<PathBuf>,
 }
 
 /// What was loaded, and what the person should hear about it.

@@ -44,6 +44,7 @@ use std::time::{Duration, Instant};
 
 use pantograph::{Event, Outcome, Queued, SessionId, UsageTotal};
 
+use crate::host::CommandOutput;
 use crate::session::{SessionEvent, SessionEvents, SessionHandle};
 
 pub use json::JsonOutput;
@@ -89,6 +90,13 @@ pub trait Output {
     ///
     /// The writer failed.
     fn event(&mut self, event: &SessionEvent) -> io::Result<()>;
+
+    /// The prompt was a slash command, and this is what it gave.
+    ///
+    /// # Errors
+    ///
+    /// The writer failed.
+    fn command(&mut self, output: &CommandOutput) -> io::Result<()>;
 
     /// The run is over.
     ///

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::Lua;
+pub use panto_kit::themes::Themes;
 use panto_runtime::{LuaRuntime, OpenError, Options};
 use pantograph::{Agent, AgentOptions, ToolSource, TurnHooks, UsageTotal};
 use tokio::runtime::Handle;
@@ -79,6 +80,8 @@ pub struct HostOptions {
     pub ask_before: Vec<String>,
     /// Who answers questions.
     pub asker: Arc<dyn Asker>,
+    /// The themes of the process, which outlive sessions.
+    pub themes: Arc<Themes>,
     /// Which of the registered tools the session's agent shows its model.
     pub shows_tool: Box<dyn Fn(&str) -> bool>,
     /// What the system prompt says besides what extensions add. `None` leaves the agent's alone.

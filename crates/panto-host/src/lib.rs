@@ -18,6 +18,7 @@
 //!     project_root: project_root(&environment.cwd),
 //!     explicit: None,
 //!     trusted: false,
+//!     bundle: None,
 //! })?;
 //! let models = Models::new(Arc::new(loaded.config), ProtocolRegistry::default());
 //! let error = models.choose(&ChoiceRequest::default()).unwrap_err();

@@ -103,6 +103,7 @@ impl SessionHandle {
             state.held = false;
         }
         state.announce_idle = true;
+        state.asked += 1;
         let id = shared.agent.submit(submission);
         shared.wake.notify_one();
         Ok(id)
@@ -153,6 +154,7 @@ impl SessionHandle {
         }
         state.commands.push_back(command);
         state.announce_idle = true;
+        state.asked += 1;
         shared.wake.notify_one();
         Ok(())
     }
@@ -170,6 +172,12 @@ impl SessionHandle {
             return SessionEvents::ended();
         }
         shared.readers.join()
+    }
+
+    /// How many submissions and commands were taken so far: if it grows, [`SessionEvent::Idle`]
+    /// follows.
+    pub fn asked(&self) -> u64 {
+        self.shared().state.lock().asked
     }
 
     /// How many live turns were interrupted: changes as soon as one is, before it has settled.
@@ -247,6 +255,8 @@ struct State {
     held: bool,
     /// Something was asked of the session since it was last said to be idle.
     announce_idle: bool,
+    /// Submissions and commands that were taken.
+    asked: u64,
     closing: bool,
     /// The driver is gone.
     ended: bool,

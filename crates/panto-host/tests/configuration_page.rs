@@ -132,6 +132,7 @@ fn the_examples_load_without_a_warning() {
             project_root: base.path().to_owned(),
             explicit: Some(file),
             trusted: false,
+            bundle: None,
         });
         let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{example}"));
         assert_eq!(loaded.warnings, [], "{example}");

@@ -1,5 +1,6 @@
 //! The command line: what can be said.
 
+mod host;
 mod lua;
 mod request;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use panto_host::config::REASONING;
 
+pub(crate) use host::HostArgs;
 pub(crate) use lua::{Before, LuaArgs};
 pub(crate) use request::Request;
 
@@ -40,6 +42,8 @@ Examples:
   panto -p \"hello\" --base-url http://127.0.0.1:8080/v1 --model qwen3
   panto models opus
   panto sessions
+  panto trust
+  panto doctor
   panto lua script.lua
   panto demo
 
@@ -58,7 +62,7 @@ Environment:
   PANTO_LOG          what to log to standard error, such as `debug` or `pantograph=trace`";
 
 /// Answering one prompt without a screen.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunArgs {
     /// Answer PROMPT and exit
     ///
@@ -105,6 +109,13 @@ pub(crate) struct RunArgs {
     /// How to write the answer [default: text]
     #[arg(short, long, value_name = "FORMAT", help_heading = HEADING)]
     pub(crate) output: Option<OutputFormat>,
+
+    /// Ask the model at most so often in one turn; more ends it with exit code 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = HEADING)]
+    pub(crate) max_rounds: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 const HEADING: &str = "Answering one prompt";
@@ -122,11 +133,13 @@ impl RunArgs {
             (self.resume.is_some(), "--resume"),
             (self.no_session, "--no-session"),
             (self.output.is_some(), "--output"),
+            (self.max_rounds.is_some(), "--max-rounds"),
         ];
         given
             .into_iter()
             .find(|(given, _)| *given)
             .map(|(_, name)| name)
+            .or(self.host.first_given())
     }
 }
 
@@ -170,6 +183,12 @@ pub(crate) enum Command {
     /// Show, export or repair one session
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Run a command that an extension registers, or list them
+    X(XArgs),
+    /// Trust a project: its extensions, skills and settings count from now on
+    Trust(TrustArgs),
+    /// Say what is configured, what is found, and what is wrong with it
+    Doctor(DoctorArgs),
     /// Run Lua, as extensions have it: a script, chunks, or standard input
     Lua(LuaArgs),
     /// Play a scripted conversation: no key, no network, no configuration
@@ -229,6 +248,38 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) | Err(_) => Err("not a whole number from 1".to_owned()),
         Ok(number) => Ok(number),
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct XArgs {
+    /// The command's name, without its slash; without it they are listed
+    pub(crate) name: Option<String>,
+    /// What follows the name
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+    /// Print the command's data as JSON, or the list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// The project, or a directory in it [default: the working directory's]
+    pub(crate) path: Option<PathBuf>,
+    /// List the projects that are trusted
+    #[arg(long, conflicts_with_all = ["path", "revoke"])]
+    pub(crate) list: bool,
+    /// Trust the project no more
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 }
 
 #[derive(Debug, Args)]

@@ -7,13 +7,14 @@ mod tools;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
+use panto_host::session::SessionHandle;
 use pantograph::{Agent, Model, ModelRef};
 use pantograph_scripted::{Script, ScriptedProtocol};
 
 use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, Workers, wait_for};
-use crate::run::{self, Ended, finish};
+use crate::run::{self, Ended, Live, finish};
 use crate::signals::Signals;
 use crate::streams;
 
@@ -82,7 +83,13 @@ fn play(
         };
         let id = agent.session_id();
         let ask = run::Ask::Prompt(PROMPT.to_owned());
-        let ended = run::drive(agent, ask, store, &place, &signals, output).await;
+        let mut live = Live {
+            host: None,
+            handle: SessionHandle::open(agent),
+            store,
+            cwd: place.cwd().to_owned(),
+        };
+        let ended = live.carry_out(ask, &signals, output).await;
         Ok(Played {
             // Inside the runtime: a signal must end a write that nobody reads.
             exit: finish(&ended, output),

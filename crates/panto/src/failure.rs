@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Interrupted,
     Terminated,
     HungUp,
+    /// What a command says that the process ends with.
+    Command(u8),
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
             Exit::HungUp => 129,
+            Exit::Command(code) => code,
         }
     }
 }

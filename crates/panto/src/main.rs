@@ -2,7 +2,9 @@
 
 mod args;
 mod completions;
+mod compose;
 mod demo;
+mod doctor;
 mod failure;
 mod keys;
 mod log;
@@ -16,8 +18,11 @@ mod protocols;
 mod run;
 mod session;
 mod sessions;
+mod shipped;
 mod signals;
 mod streams;
+mod trust;
+mod x;
 
 use std::process::ExitCode;
 
@@ -65,6 +70,13 @@ fn answer(request: Request) -> Exit {
             return login::login(&args, &common)
                 .unwrap_or_else(|failure| streams::report(&failure));
         }
+        Request::Command(Command::X(args), common) => {
+            return x::run(&args, &common).unwrap_or_else(|failure| streams::report(&failure));
+        }
+        Request::Command(Command::Doctor(args), common) => {
+            return doctor::run(&args, &common).unwrap_or_else(|failure| streams::report(&failure));
+        }
+        Request::Command(Command::Trust(args), common) => trust::run(&args, &common),
         Request::Command(Command::Logout(args), common) => login::logout(&args, &common),
         Request::Command(Command::Completions { shell }, _) => completions::print(shell),
     };

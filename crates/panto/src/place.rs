@@ -6,16 +6,27 @@ use std::{env, io, thread};
 
 use panto_host::config::{Config, LoadConfig};
 use panto_host::dirs::{Dirs, Environment, project_root};
-use pantograph::SessionId;
+use panto_host::extensions::TrustStore;
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
+use pantograph::{SessionId, with_causes};
+use tokio::runtime::Handle;
 
-use crate::args::CommonArgs;
+use crate::args::{CommonArgs, HostArgs};
 use crate::failure::{Exit, Failure};
 use crate::{panics, signals, streams};
 
 /// The directory that a command works in, and what follows from it.
+#[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) dirs: Dirs,
+    /// Of the project.
+    pub(crate) root: PathBuf,
+    /// Whether the project may bring code.
+    pub(crate) trusted: bool,
+    /// The home directory.
+    pub(crate) home: Option<PathBuf>,
+    /// The directory that stands in for all layers.
+    pub(crate) bundle: Option<PathBuf>,
 }
 
 impl Place {
@@ -26,7 +37,7 @@ impl Place {
     /// There is no such directory.
     pub(crate) fn find(common: &CommonArgs) -> Result<Self, Failure> {
         let cwd = match &common.cwd {
-            Some(directory) => given_directory(directory)?,
+            Some(directory) => given_directory(directory, "--cwd")?,
             None => env::current_dir().map_err(|error| {
                 let error = anyhow::Error::new(error)
                     .context("the current directory is gone, or cannot be read");
@@ -34,10 +45,40 @@ impl Place {
                     .with_hint("change to another directory, or name one with --cwd DIR")
             })?,
         };
+        let root = project_root(&cwd);
         let environment = Environment::read(cwd, |name| env::var_os(name));
+        let dirs = Dirs::new(&environment);
+        let trusted = match TrustStore::new(&dirs).map(|store| store.is_trusted(&root)) {
+            Ok(Ok(trusted)) => trusted,
+            Ok(Err(error)) => {
+                streams::warn(with_causes(&error));
+                false
+            }
+            // Without a home nothing is trusted.
+            Err(_) => false,
+        };
         Ok(Self {
-            dirs: Dirs::new(&environment),
+            dirs,
+            root,
+            trusted,
+            home: environment.home.map(PathBuf::from),
+            bundle: None,
         })
+    }
+
+    /// The same for a command that runs extensions.
+    ///
+    /// # Errors
+    ///
+    /// There is no such directory.
+    pub(crate) fn find_for(common: &CommonArgs, host: &HostArgs) -> Result<Self, Failure> {
+        let mut place = Self::find(common)?;
+        place.trusted |= host.trust;
+        place.bundle = match &host.bundle {
+            Some(dir) => Some(given_directory(dir, "--bundle")?),
+            None => None,
+        };
+        Ok(place)
     }
 
     /// Reads the configuration, and passes its warnings on.
@@ -55,9 +96,10 @@ impl Place {
         };
         let loaded = Config::load(&LoadConfig {
             dirs: &self.dirs,
-            project_root: project_root(self.dirs.cwd()),
+            project_root: self.root.clone(),
             explicit,
-            trusted: false,
+            trusted: self.trusted,
+            bundle: self.bundle.clone(),
         })
         .map_err(Failure::config)?;
         for warning in &loaded.warnings {
@@ -139,10 +181,10 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-fn given_directory(directory: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn given_directory(directory: &Path, flag: &str) -> Result<PathBuf, Failure> {
     let found = directory.canonicalize().map_err(|error| {
         Failure::new(Exit::Usage, "usage", error).context(format!(
-            "`--cwd` names `{}`, which cannot be entered",
+            "`{flag}` names `{}`, which cannot be entered",
             directory.display()
         ))
     })?;
@@ -150,10 +192,25 @@ fn given_directory(directory: &Path) -> Result<PathBuf, Failure> {
         Ok(found)
     } else {
         Err(Failure::usage(format!(
-            "`--cwd` names `{}`, which is not a directory",
+            "`{flag}` names `{}`, which is not a directory",
             directory.display()
         )))
     }
+}
+
+/// Drives `work` to its end on this thread, which may own a Lua state: in a runtime of its own.
+/// Agents run on the workers of the other one, whose handle `work` gets.
+///
+/// # Errors
+///
+/// Those of `work`, or the system gives no more threads.
+pub(crate) fn own<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Failure>) -> Result<T, Failure> {
+    let agents = panics::guarded(|| runtime(Workers::Few))??;
+    let owner = panics::guarded(|| runtime(Workers::None))??;
+    let outcome = panics::guarded(|| owner.block_on(work(agents.handle().clone())));
+    owner.shutdown_background();
+    agents.shutdown_background();
+    outcome?
 }
 
 /// Drives `work` to its end; `workers` drive what it spawns.

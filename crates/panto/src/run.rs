@@ -2,31 +2,32 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use panto_host::Config;
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::models::{ChoiceRequest, Models};
+use panto_host::host::{CommandOutput, Host, NobodyToAsk, SessionRecord};
+use panto_host::models::ChoiceRequest;
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionStore};
 use pantograph::{
     Agent, AgentBuilder, AgentOptions, Conversation, Origin, StopReason, Submission, TurnError,
 };
+use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
+use crate::compose::{Composition, command_failure};
 use crate::failure::{self, Exit, Failure, WayOn};
-use crate::keys::Keys;
-use crate::place::{Place, Workers, wait_for};
+use crate::place::{Place, own};
 use crate::prompt::{MOST_BYTES, PromptSource, too_large};
-use crate::protocols;
 use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
 
-/// How often a model is asked that goes on to call tools that it does not have.
-const MAX_ROUNDS: u32 = 16;
+/// How long what extensions have started may take to settle at the end.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// Answers the prompt, and says what the process ends with.
 pub(crate) fn run(args: RunArgs, common: &CommonArgs) -> Exit {
@@ -58,6 +59,29 @@ impl Ended {
         }
     }
 
+    /// The prompt was a command, and nothing was asked of the model.
+    fn command(command: CommandOutput, info: &RunInfo, signal: Option<Exit>) -> Self {
+        let exit = signal.unwrap_or(match command.exit_code {
+            0 => Exit::Done,
+            code => Exit::Command(code),
+        });
+        let result = RunResult {
+            status: match exit {
+                Exit::Done => RunStatus::Completed,
+                _ => RunStatus::Failed,
+            },
+            text: command.text.unwrap_or_default(),
+            session_id: Some(info.session_id),
+            model: Some(info.model.clone()),
+            ..RunResult::cancelled_early(exit.code())
+        };
+        Self {
+            result,
+            failure: None,
+            exit,
+        }
+    }
+
     /// A signal came before the run had a session.
     fn interrupted(exit: Exit) -> Self {
         Self {
@@ -83,33 +107,27 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
 }
 
 fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result<Exit, Failure> {
-    let place = Place::find(common)?;
-    let config = place.load_config(common)?;
-    let keys = Keys::new(&place, &config);
+    let composition = Composition::prepare(common, &args.host)?;
     let stdin = io::stdin();
     let source = PromptSource {
         argument: args.print.clone().unwrap_or_default(),
         piped: (!stdin.is_terminal()).then_some(stdin),
     };
-    wait_for(Workers::Few, async {
-        let signals = Signals::listen()?;
-        let prepared = async {
-            let kept = open_session(&args, &place).await?;
-            let (builder, provider) = choose(&args, &config, &keys, kept.origin())?;
-            // First: a person without a key need not write a prompt.
-            keys.prepare(&provider).await?;
-            let ask = to_ask(source.read().await?, &args)?;
-            Ok((kept, builder, ask))
+    own(async |agents: Handle| {
+        let signals = {
+            let _workers = agents.enter();
+            Signals::listen()?
         };
         let prepared = tokio::select! {
-            prepared = prepared => prepared.map(Some),
+            prepared = prepare(&args, &composition, source, &agents) => prepared.map(Some),
             _ = signals.first() => Ok(None),
         };
         let ended = match prepared {
-            Ok(Some((kept, builder, ask))) => match kept.agent(builder, &place).await {
-                Ok((agent, store)) => drive(agent, ask, store, &place, &signals, output).await,
-                Err(failure) => Ended::early(failure),
-            },
+            Ok(Some((mut live, ask))) => {
+                let ended = live.carry_out(ask, &signals, output).await;
+                live.end().await;
+                ended
+            }
             Ok(None) => Ended::interrupted(signals.first().await),
             Err(failure) => Ended::early(failure),
         };
@@ -119,17 +137,86 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
     })
 }
 
+/// Puts the session together, and says what there is to say about it.
+async fn prepare(
+    args: &RunArgs,
+    composition: &Composition,
+    source: PromptSource<io::Stdin>,
+    agents: &Handle,
+) -> Result<(Live, Ask), Failure> {
+    // On the workers, while extensions are found.
+    let kept = agents.spawn(open_session(args.clone(), composition.place.clone()));
+    let options = AgentOptions {
+        auto_compact: *composition.config.compaction.auto,
+        max_rounds: args.max_rounds,
+        ..AgentOptions::default()
+    };
+    let prompt = match &args.system {
+        Some(_) => None,
+        None => Some(composition.prompt()),
+    };
+    let (mut host, sources) = composition.open(
+        agents.clone(),
+        options.clone(),
+        Arc::new(NobodyToAsk),
+        prompt,
+    )?;
+    let kept = kept
+        .await
+        .map_err(|error| Failure::new(Exit::TurnFailed, "internal", anyhow::Error::new(error)))??;
+    let (builder, provider) = choose(args, composition, kept.origin())?;
+    // First: a person without a key need not write a prompt.
+    composition.keys.prepare(&provider).await?;
+    let ask = to_ask(source.read().await?, args)?;
+    let builder = builder.options(options);
+    let (handle, store) = begin(composition, agents, &mut host, kept, builder).await?;
+    host.load(&sources).await;
+    composition.find_protocols(&host)?;
+    composition.check_tools(&host)?;
+    host.ready();
+    let live = Live {
+        host: Some(host),
+        handle,
+        store,
+        cwd: composition.place.cwd().to_owned(),
+    };
+    Ok((live, ask))
+}
+
+/// Makes the session's agent, and lets extensions know it.
+pub(crate) async fn begin(
+    composition: &Composition,
+    agents: &Handle,
+    host: &mut Host,
+    kept: Kept,
+    builder: AgentBuilder,
+) -> Result<(SessionHandle, Option<FileSystemJsonlStore>), Failure> {
+    let builder = builder.tool_source(host.tool_source()).hooks(host.hooks());
+    let (agent, store) = kept.agent(builder, &composition.place).await?;
+    let record = SessionRecord {
+        id: agent.session_id().to_string(),
+        directory: match store {
+            Some(_) => Some(composition.place.session_directory()?),
+            None => None,
+        },
+        cwd: composition.place.cwd().to_owned(),
+    };
+    let handle = {
+        let _workers = agents.enter();
+        SessionHandle::open(agent)
+    };
+    host.attach(handle.clone(), record);
+    Ok((handle, store))
+}
+
 /// Decides which model answers, and says what there is to say about it; gives an agent with it,
 /// and its provider. `origin` is of the last answer in the session that goes on.
 fn choose(
     args: &RunArgs,
-    config: &Arc<Config>,
-    keys: &Keys,
+    composition: &Composition,
     origin: Option<&Origin>,
 ) -> Result<(AgentBuilder, Provider), Failure> {
-    let protocols = protocols::built_in(keys.credentials());
-    let models = Models::new(Arc::clone(config), protocols).with_keys(keys.clone());
-    let chosen = models.choose(&ChoiceRequest {
+    let chosen = composition.models.choose(&ChoiceRequest {
         model: args.model.as_deref(),
         reasoning: args.reasoning.as_deref(),
         base_url: args.base_url.as_deref(),
@@ -141,12 +228,7 @@ fn choose(
     for warning in &chosen.warnings {
         streams::warn(warning);
     }
-    let mut builder = Agent::builder(chosen.protocol, chosen.model).options(AgentOptions {
-        auto_compact: *config.compaction.auto,
-        // There are no tools yet: a model that calls some all the same does not stop by itself.
-        max_rounds: Some(MAX_ROUNDS),
-        ..AgentOptions::default()
-    });
+    let mut builder = Agent::builder(chosen.protocol, chosen.model);
     if let Some(file) = &args.system {
         builder = builder.system_prompt(read_system_prompt(file)?);
     }
@@ -165,7 +247,7 @@ fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
 }
 
 /// Where a conversation is kept, before it is known who answers.
-enum Kept {
+pub(crate) enum Kept {
     /// In no file.
     Nowhere,
     /// In a session that begins with it.
@@ -208,7 +290,7 @@ impl Kept {
 }
 
 /// Finds and opens the session that the arguments name, if they name one.
-async fn open_session(args: &RunArgs, place: &Place) -> Result<Kept, Failure> {
+async fn open_session(args: RunArgs, place: Place) -> Result<Kept, Failure> {
     if args.no_session {
         return Ok(Kept::Nowhere);
     }
@@ -251,49 +333,117 @@ pub(crate) enum Ask {
     GoOn,
 }
 
-/// Has a session do one thing, to the end; `store` keeps its conversation, if anything does.
-pub(crate) async fn drive(
-    agent: Agent,
-    ask: Ask,
-    store: Option<FileSystemJsonlStore>,
-    place: &Place,
-    signals: &Signals,
-    output: &mut dyn Output,
-) -> Ended {
-    let model = agent.config().model;
-    let info = RunInfo {
-        session_id: agent.session_id(),
-        saved: store.is_some(),
-        model: model.reference.to_string(),
-        reasoning: model.reasoning.clone(),
-        cwd: place.cwd().to_owned(),
-        tools: agent
-            .tools()
-            .iter()
-            .map(|tool| tool.name.to_string())
-            .collect(),
-    };
-    let handle = SessionHandle::open(agent);
-    let mut events = handle.events();
-    let begun = output.begin(&info);
-    // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
-    let _ = match ask {
-        Ask::Prompt(prompt) => handle.submit(Submission::follow_up(prompt)).map(drop),
-        Ask::GoOn => handle.command(SessionCommand::Continue),
-    };
-    signals.watch(&handle);
-    if begun.is_err() {
-        handle.interrupt();
+/// A session that is ready for what it is asked.
+pub(crate) struct Live {
+    /// Its Lua side, if it has one.
+    pub(crate) host: Option<Host>,
+    pub(crate) handle: SessionHandle,
+    /// What keeps its conversation, if anything does.
+    pub(crate) store: Option<FileSystemJsonlStore>,
+    pub(crate) cwd: PathBuf,
+}
+
+impl Live {
+    /// Has the session do one thing, to the end, and closes it.
+    pub(crate) async fn carry_out(
+        &mut self,
+        ask: Ask,
+        signals: &Signals,
+        output: &mut dyn Output,
+    ) -> Ended {
+        let agent = self.handle.agent();
+        let model = agent.config().model;
+        let info = RunInfo {
+            session_id: agent.session_id(),
+            saved: self.store.is_some(),
+            model: model.reference.to_string(),
+            reasoning: model.reasoning.clone(),
+            cwd: self.cwd.clone(),
+            tools: agent
+                .tools()
+                .iter()
+                .map(|tool| tool.name.to_string())
+                .collect(),
+        };
+        let mut events = self.handle.events();
+        let begun = output.begin(&info);
+        signals.watch(&self.handle);
+        if begun.is_err() {
+            self.handle.interrupt();
+        }
+        let asked_before = self.handle.asked();
+        let said = match ask {
+            Ask::Prompt(prompt) => self.say(prompt, signals).await,
+            // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
+            Ask::GoOn => {
+                let _ = self.handle.command(SessionCommand::Continue);
+                Ok(None)
+            }
+        };
+        let command = match said {
+            Ok(command) => command,
+            Err(failure) => return Ended::early(failure),
+        };
+        let shown = command.as_ref().map(|command| output.command(command));
+        if let Some(command) = command
+            && self.handle.asked() == asked_before
+        {
+            self.close().await;
+            return Ended::command(command, &info, signals.turn_is_over());
+        }
+        let handle = self.handle.clone();
+        let following = headless::follow(&handle, &mut events, output);
+        let mut run = match &mut self.host {
+            Some(host) => host.run_until(following).await,
+            None => following.await,
+        };
+        run.output_error = begun
+            .err()
+            .or(shown.and_then(Result::err))
+            .or(run.output_error);
+        self.close().await;
+        if let Some(host) = &self.host {
+            let (spent, _) = host.spent_by_others();
+            run.usage.merge(&spent);
+        }
+        let way_on = match &self.store {
+            None => WayOn::NotKept,
+            Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
+            Some(_) => WayOn::NotSavedYet,
+        };
+        judge(run, &info, way_on, signals.turn_is_over())
     }
-    let mut run = headless::follow(&handle, &mut events, output).await;
-    run.output_error = begun.err().or(run.output_error);
-    handle.close().await;
-    let way_on = match store {
-        None => WayOn::NotKept,
-        Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
-        Some(_) => WayOn::NotSavedYet,
-    };
-    judge(run, &info, way_on, signals.turn_is_over())
+
+    /// Gives the session what a person says; what a command gave, if it was one.
+    async fn say(
+        &mut self,
+        prompt: String,
+        signals: &Signals,
+    ) -> Result<Option<CommandOutput>, Failure> {
+        let Some(host) = &mut self.host else {
+            let _ = self.handle.submit(Submission::follow_up(prompt));
+            return Ok(None);
+        };
+        tokio::select! {
+            said = host.say(&prompt) => said.map_err(|error| command_failure(&error)),
+            exit = signals.first() => Err(Failure::new(exit, "cancelled", anyhow::anyhow!("interrupted"))),
+        }
+    }
+
+    async fn close(&mut self) {
+        let closing = self.handle.close();
+        match &mut self.host {
+            Some(host) => host.run_until(closing).await,
+            None => closing.await,
+        }
+    }
+
+    /// Ends what the session has started.
+    pub(crate) async fn end(self) {
+        if let Some(host) = self.host {
+            host.end(GRACE).await;
+        }
+    }
 }
 
 /// Decides what a run came to.

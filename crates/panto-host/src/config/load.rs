@@ -17,6 +17,11 @@ const ALWAYS_ALLOWED: [&str; 2] = ["model", "reasoning"];
 
 pub(super) fn load(request: &LoadConfig<'_>) -> Result<Loaded, ConfigError> {
     let mut loading = Loading::default();
+    if let Some(dir) = &request.bundle {
+        let file = dir.join("config.toml");
+        loading.trusted(&file, Layer::User)?;
+        return Ok(loading.finish(Some(file)));
+    }
     let user_file = user_file(request);
     if let Some(file) = &user_file {
         let found = loading.trusted(file, Layer::User)?;
@@ -35,13 +40,7 @@ pub(super) fn load(request: &LoadConfig<'_>) -> Result<Loaded, ConfigError> {
             loading.untrusted(&file, layer);
         }
     }
-    let mut config = Config::from_table(loading.merged.unwrap_or_else(Table::empty));
-    config.files = loading.files;
-    config.user_file = user_file;
-    Ok(Loaded {
-        config,
-        warnings: loading.warnings,
-    })
+    Ok(loading.finish(user_file))
 }
 
 /// The file of the user's layer, if there is a place for one.
@@ -60,6 +59,16 @@ struct Loading {
 }
 
 impl Loading {
+    fn finish(self, user_file: Option<PathBuf>) -> Loaded {
+        let mut config = Config::from_table(self.merged.unwrap_or_else(Table::empty));
+        config.files = self.files;
+        config.user_file = user_file;
+        Loaded {
+            config,
+            warnings: self.warnings,
+        }
+    }
+
     /// Adds a layer whose every setting counts; says whether there is such a file.
     fn trusted(&mut self, file: &Path, layer: Layer) -> Result<bool, ConfigError> {
         let Some(text) = read(file, layer)? else {

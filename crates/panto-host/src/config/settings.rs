@@ -45,7 +45,7 @@ pub enum Kind {
     Command,
     /// A path; a relative one starts at the directory of its file.
     Path,
-    /// A list of paths; relative ones start at the directory of their file.
+    /// A list of paths; relative ones start at the project's root.
     Paths,
     /// A flag.
     Flag,
@@ -249,7 +249,7 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Texts,
         default: "[]",
         example: r#"["shell"]"#,
-        doc: "The tools that ask before each call. No effect yet.",
+        doc: "The tools that ask before each call. Where nobody can be asked, the call is not run.",
     },
     Setting {
         key: "compaction.auto",
@@ -277,7 +277,7 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Paths,
         default: "[]",
         example: r#"["../my-extensions"]"#,
-        doc: "More directories to look for extensions.",
+        doc: "More extensions, and directories of them; relative paths start at the project's root.",
     },
     Setting {
         key: "extensions.rocks",

@@ -59,6 +59,7 @@ impl Desk {
             project_root: self.path("project"),
             explicit: self.explicit.clone(),
             trusted: self.trusted,
+            bundle: None,
         })
     }
 

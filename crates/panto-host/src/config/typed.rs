@@ -122,12 +122,7 @@ fn extensions(mut table: Table) -> ExtensionSettings {
         deny: table.take("deny", texts).unwrap_or(default.deny),
         paths: table
             .take("paths", texts)
-            .map(|paths| {
-                paths.map(|paths, source| {
-                    let paths = paths.into_iter();
-                    paths.map(|path| beside(path, source)).collect()
-                })
-            })
+            .map(|paths| paths.map(|paths, _| paths.into_iter().map(PathBuf::from).collect()))
             .unwrap_or(default.paths),
         rocks: table.take("rocks", texts).unwrap_or(default.rocks),
         settings: settings

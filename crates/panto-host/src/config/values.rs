@@ -64,7 +64,7 @@ pub struct ExtensionSettings {
     pub allow: Sourced<Vec<String>>,
     /// Extensions that never load.
     pub deny: Sourced<Vec<String>>,
-    /// More places to look for extensions; absolute, since relative ones start at their file.
+    /// More places to look for extensions; relative ones start at the project's root.
     pub paths: Sourced<Vec<PathBuf>>,
     /// More rocks to load.
     pub rocks: Sourced<Vec<String>>,

@@ -50,6 +50,7 @@ impl Home {
             project_root: self.path().to_owned(),
             explicit: Some(file),
             trusted: false,
+            bundle: None,
         });
         self.settings = loaded.unwrap().config.providers.get("p").cloned();
         self

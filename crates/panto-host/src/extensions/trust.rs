@@ -100,7 +100,15 @@ impl TrustStore {
         match fs::read(&self.file) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| TrustError::Damaged(self.file.clone(), error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(List::default()),
+            // Nothing is below a file.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(List::default())
+            }
             Err(error) => Err(TrustError::File(self.file.clone(), error)),
         }
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Notes, Output, RunInfo, RunResult, result};
+use crate::host::CommandOutput;
 use crate::session::SessionEvent;
 
 /// Writes exactly one JSON object, of type `result`, when the run is over.
@@ -26,6 +27,10 @@ impl<O: Write, E: Write> Output for JsonOutput<O, E> {
 
     fn event(&mut self, event: &SessionEvent) -> io::Result<()> {
         self.notes.event(event);
+        Ok(())
+    }
+
+    fn command(&mut self, _output: &CommandOutput) -> io::Result<()> {
         Ok(())
     }
 

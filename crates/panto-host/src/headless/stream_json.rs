@@ -8,6 +8,7 @@ use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, with_caus
 use serde_json::{Map, Value, json};
 
 use super::{Output, RunInfo, RunResult, json_line, result};
+use crate::host::CommandOutput;
 use crate::session::SessionEvent;
 
 /// The version of the schema. Added types and fields do not change it.
@@ -69,6 +70,14 @@ impl<O: Write> Output for StreamJsonOutput<O> {
             })),
             SessionEvent::Idle => Ok(()),
         }
+    }
+
+    fn command(&mut self, output: &CommandOutput) -> io::Result<()> {
+        self.write(&json!({
+            "type": "command_output",
+            "text": output.text,
+            "data": output.data,
+        }))
     }
 
     fn finish(&mut self, result: &RunResult) -> io::Result<()> {

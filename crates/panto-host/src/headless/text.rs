@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pantograph::{Event, Outcome, StopReason, TurnError};
 
-use super::{Notes, Output, RunInfo, RunResult, Sanitizer};
+use super::{Notes, Output, RunInfo, RunResult, Sanitizer, sanitize};
+use crate::host::CommandOutput;
 use crate::session::SessionEvent;
 
 /// When text leaves.
@@ -169,6 +170,21 @@ impl<O: Write, E: Write> Output for TextOutput<O, E> {
             self.notes.say(&line);
         }
         Ok(())
+    }
+
+    fn command(&mut self, output: &CommandOutput) -> io::Result<()> {
+        let Some(text) = &output.text else {
+            return Ok(());
+        };
+        self.end_line()?;
+        let mut text = match self.flow {
+            TextFlow::Streaming => sanitize(text),
+            TextFlow::Whole => text.clone(),
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.show(&text)
     }
 
     fn finish(&mut self, _result: &RunResult) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use mlua::{Function, Lua};
+use panto_kit::themes::Themes;
 use panto_lua::Module;
 use panto_runtime::{Failure, LuaHandle, LuaRuntime, Progress};
 use pantograph::{Agent, Submission, ToolSet};
@@ -65,6 +66,7 @@ pub(super) struct Given {
     pub(super) deny: Vec<String>,
     pub(super) models: Arc<Models>,
     pub(super) asker: Arc<dyn Asker>,
+    pub(super) themes: Arc<Themes>,
     pub(super) shows_tool: Box<dyn Fn(&str) -> bool>,
     pub(super) prompt: Option<PromptFacts>,
     pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
@@ -116,6 +118,7 @@ impl Shared {
                 deny: options.deny,
                 models: options.models,
                 asker: options.asker,
+                themes: options.themes,
                 shows_tool: options.shows_tool,
                 prompt: options.prompt,
                 environment: options.environment,

@@ -2,6 +2,7 @@
 //! know who calls.
 
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
 use panto_lua::{Args, Fault, Module, Reply, values};
@@ -44,6 +45,13 @@ pub(super) fn install(lua: &Lua, module: &Module, shared: &Rc<Shared>) -> mlua::
     for (name, body) in OWNED.iter().chain(SHARED) {
         ext.raw_set(*name, function(lua, shared, &nobody, name, *body)?)?;
     }
+    let data = panto_kit::data(lua, module, Arc::clone(&shared.options.themes))?;
+    for pair in data.pairs::<Value, Value>() {
+        let (name, value) = pair?;
+        ext.raw_set(name, value)?;
+    }
+    let files = panto_kit::files(lua, module, shared.options.agents.clone())?;
+    ext.raw_set("files", files)?;
     ext.raw_set("json", shared.module.table().raw_get::<Table>("json")?)?;
     ext.raw_set("dirs", dirs(lua, shared)?)?;
     ext.raw_set("agent", shared.handle.current_agent()?)?;

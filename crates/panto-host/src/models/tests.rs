@@ -84,6 +84,7 @@ fn loaded(base: &Path, explicit: Option<std::path::PathBuf>) -> Models {
         project_root: base.join("project"),
         explicit,
         trusted: true,
+        bundle: None,
     })
     .unwrap();
     let mut registry = ProtocolRegistry::default();

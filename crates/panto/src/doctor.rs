@@ -1,0 +1,198 @@
+//! `panto doctor`: what is configured, what is found, and what is wrong with it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use panto_host::extensions::Level;
+use panto_host::host::{ExtensionStatus, Host, NobodyToAsk};
+use panto_host::models::KeyState;
+use pantograph::{AgentOptions, with_causes};
+use tokio::runtime::Handle;
+
+use crate::args::{CommonArgs, DoctorArgs};
+use crate::compose::Composition;
+use crate::failure::{Exit, Failure};
+use crate::place::own;
+use crate::run::GRACE;
+use crate::streams;
+
+/// Says everything; gives 2 if something is wrong.
+///
+/// # Errors
+///
+/// The configuration cannot be read, or Lua cannot be started.
+pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failure> {
+    let composition = Composition::prepare(common, &args.host)?;
+    own(async |agents: Handle| {
+        let options = AgentOptions::default();
+        let (mut host, sources) = composition.open(agents, options, Arc::new(NobodyToAsk), None)?;
+        host.load(&sources).await;
+        let mut page = Page::default();
+        page.place(&composition);
+        page.model(&composition, &host);
+        page.providers(&composition);
+        page.extensions(&host);
+        page.paths(&composition);
+        host.end(GRACE).await;
+        streams::print_text(&page.text)?;
+        Ok(match page.problems {
+            0 => Exit::Done,
+            _ => Exit::Usage,
+        })
+    })
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    problems: usize,
+}
+
+impl Page {
+    fn line(&mut self, text: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{text}");
+    }
+
+    /// Something wrong, and what to do about it.
+    fn problem(&mut self, text: impl std::fmt::Display) {
+        self.problems += 1;
+        self.line(format_args!("  problem: {text}"));
+    }
+
+    fn place(&mut self, composition: &Composition) {
+        let place = &composition.place;
+        self.line(format_args!("project: {}", place.root.display()));
+        self.line(match (&place.bundle, place.trusted) {
+            (Some(dir), _) => format!("  bundle: {}", dir.display()),
+            (None, true) => "  trusted".to_owned(),
+            (None, false) => "  not trusted; `panto trust` trusts it".to_owned(),
+        });
+        self.line("configuration:");
+        for file in &composition.config.files {
+            self.line(format_args!("  {}", file.display()));
+        }
+        if composition.config.files.is_empty() {
+            let user = composition.config.user_file.as_deref();
+            let user = user.map_or("nowhere".to_owned(), |file| file.display().to_string());
+            self.line(format_args!("  no file; yours would be {user}"));
+        }
+    }
+
+    fn model(&mut self, composition: &Composition, host: &Host) {
+        self.line("model:");
+        let chosen = composition
+            .models
+            .choose(&panto_host::ChoiceRequest::default());
+        match chosen {
+            Ok(chosen) => {
+                self.line(format_args!("  {}", chosen.model.reference));
+                if let Err(failure) = composition.find_protocols(host) {
+                    self.problem(failure.to_line());
+                }
+            }
+            Err(error) => self.problem(Failure::from(error).to_line()),
+        }
+    }
+
+    fn providers(&mut self, composition: &Composition) {
+        self.line("providers:");
+        let mut without = Vec::new();
+        for offered in composition.models.offered() {
+            let key = match &offered.key {
+                KeyState::Found(source) => format!("key from {source}"),
+                KeyState::NotNeeded => "needs no key".to_owned(),
+                KeyState::Missing => {
+                    if offered.is_configured {
+                        "no key".to_owned()
+                    } else {
+                        without.push(offered.name);
+                        continue;
+                    }
+                }
+            };
+            let is_missing = matches!(offered.key, KeyState::Missing);
+            let count = offered.models.len();
+            self.line(format_args!(
+                "  {}: {key}, {count} models listed",
+                offered.name
+            ));
+            if is_missing {
+                self.problem(format_args!(
+                    "`{0}` is configured and has no key: `panto login {0}`, or set `api_key_env`",
+                    offered.name
+                ));
+            }
+        }
+        if !without.is_empty() {
+            self.line(format_args!("  without a key: {}", without.join(", ")));
+        }
+    }
+
+    fn extensions(&mut self, host: &Host) {
+        self.line("extensions:");
+        let extensions = host.extensions();
+        if extensions.is_empty() {
+            self.line("  none");
+        }
+        for extension in &extensions {
+            let status = match &extension.status {
+                ExtensionStatus::Active => "active".to_owned(),
+                ExtensionStatus::Denied => "left out by `[extensions]`".to_owned(),
+                ExtensionStatus::Shadowed(by) => format!("`{}` is used instead", by.display()),
+                ExtensionStatus::Failed(_) => "failed".to_owned(),
+                _ => "unknown".to_owned(),
+            };
+            self.line(format_args!(
+                "  {} ({}): {status}; {}",
+                extension.name,
+                extension.layer,
+                extension.file.display()
+            ));
+        }
+        for diagnostic in host.diagnostics() {
+            match diagnostic.level {
+                Level::Error | Level::Warning => self.problem(diagnostic),
+                Level::Info => self.line(format_args!("  note: {diagnostic}")),
+            }
+        }
+    }
+
+    fn paths(&mut self, composition: &Composition) {
+        self.line("places:");
+        let place = &composition.place;
+        match place.session_directory() {
+            Ok(dir) => self.place_of("sessions", &dir),
+            Err(failure) => self.problem(failure.to_line()),
+        }
+        match place.dirs.data_home() {
+            Ok(dir) => self.place_of("data", dir),
+            Err(error) => self.problem(with_causes(&error)),
+        }
+        if let Some(rocks) = composition.rocks() {
+            self.place_of("rocks", &rocks);
+        }
+        self.line(format_args!("  lua: {}", panto_runtime::LUA_RELEASE));
+    }
+
+    fn place_of(&mut self, name: &str, dir: &Path) {
+        let state = match dir.metadata() {
+            Ok(metadata) if metadata.is_dir() => "",
+            Ok(_) => {
+                return self.problem(format_args!(
+                    "{name}: `{}` is no directory; move it away",
+                    dir.display()
+                ));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => " (not there yet)",
+            Err(error) => {
+                return self.problem(format_args!(
+                    "{name}: `{}` cannot be used: {error}",
+                    dir.display()
+                ));
+            }
+        };
+        self.line(format_args!("  {name}: {}{state}", dir.display()));
+    }
+}
