@@ -51,13 +51,25 @@ function M.cut(text, max_bytes)
   return text:sub(1, last), true
 end
 
---- Takes control characters out, and makes every line end a line feed.
+--- What nobody sees and a model reads: controls, marks of direction, characters without width,
+--- tags. Each is a pattern of its bytes in UTF-8.
+local HIDDEN = {
+  "[\0-\8\11\12\14-\31\127]",
+  "\xC2[\x80-\x9F]",
+  "\xE2\x80[\x8B\x8E\x8F\xAA-\xAE]",
+  "\xE2\x81[\xA0-\xA4\xA6-\xAF]",
+  "\xF3\xA0[\x80\x81][\x80-\xBF]",
+}
+
+--- Takes out what nobody sees, and makes every line end a line feed.
 ---@param text string UTF-8
 ---@return string
 function M.printable(text)
-  text = text:gsub("\r\n?", "\n"):gsub("[\0-\8\11\12\14-\31\127]", "")
-  -- The upper controls, U+0080 to U+009F.
-  return (text:gsub("\xC2[\x80-\x9F]", ""))
+  text = text:gsub("\r\n?", "\n")
+  for _, pattern in ipairs(HIDDEN) do
+    text = text:gsub(pattern, "")
+  end
+  return text
 end
 
 --- Keeps text from closing the element that it is put into.
