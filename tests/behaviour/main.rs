@@ -29,6 +29,7 @@ mod resources;
 mod resuming;
 mod session_commands;
 mod session_models;
+mod skills;
 mod support;
 mod terminal;
 mod usage_errors;

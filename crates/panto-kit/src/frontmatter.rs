@@ -216,6 +216,7 @@ impl Notes {
 
     fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort_by_key(|note| (note.line, note.column));
+        self.0.truncate(MAX_DIAGNOSTICS);
         self.0
     }
 }

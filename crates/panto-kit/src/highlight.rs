@@ -22,13 +22,17 @@ pub const MAX_BYTES: usize = 512 * 1024;
 const MAX_LINE_BYTES: usize = 4 * 1024;
 
 /// What comes after this time is not coloured.
-const TIME: Duration = Duration::from_millis(250);
+const TIME: Duration = Duration::from_millis(500);
 
 /// `body` with the styles `syntax.…` of `themes`, its control characters taken out.
 ///
 /// `language` is what stands behind the fence of a Markdown block: a name or a file extension,
 /// upper or lower case. Without one, or with an unknown one, nothing is coloured.
 pub fn highlight(body: &str, language: Option<&str>, themes: &Themes) -> String {
+    within(TIME, body, language, themes)
+}
+
+fn within(time: Duration, body: &str, language: Option<&str>, themes: &Themes) -> String {
     let clean = printable(body);
     if clean.len() > MAX_BYTES {
         return clean;
@@ -36,7 +40,7 @@ pub fn highlight(body: &str, language: Option<&str>, themes: &Themes) -> String 
     let Some(syntax) = language.and_then(find) else {
         return clean;
     };
-    Painter::new(themes).paint(&clean, syntax, Instant::now() + TIME)
+    Painter::new(themes).paint(&clean, syntax, Instant::now() + time)
 }
 
 /// The grammars: the same for everybody, and several milliseconds to unpack.
@@ -156,8 +160,15 @@ impl Painter {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_BYTES, MAX_LINE_BYTES, highlight};
+    use std::time::Duration;
+
+    use super::{MAX_BYTES, MAX_LINE_BYTES, within};
     use crate::themes::{Color, Style, Themes};
+
+    /// Without a hurry: compiling a grammar takes long where nothing is optimized.
+    fn highlight(body: &str, language: Option<&str>, themes: &Themes) -> String {
+        within(Duration::from_secs(3600), body, language, themes)
+    }
 
     fn shown(body: &str, language: &str) -> String {
         highlight(body, Some(language), &Themes::new()).replace('\u{1b}', "^")
@@ -178,7 +189,7 @@ mod tests {
     fn code_has_colours() {
         insta::assert_snapshot!(shown("fn main() {\n    let x = \"a\"; // b\n}\n", "rust"), @r#"
         ^[1;34mfn ^[22;39m^[33mmain^[39m() {
-            let x = "a"; // b
+            ^[1;34mlet^[22;39m x = ^[32m"a"^[39m; ^[2;3m// b^[22;23m
         }
         "#);
         insta::assert_snapshot!(shown("{\"a\": [1, true]}", "JSON"), @r#"{^[32m"a"^[39m: [^[35m1^[39m, ^[35mtrue^[39m]}"#);
@@ -233,5 +244,13 @@ mod tests {
         assert_eq!(highlight(&long, Some("lua"), &Themes::new()), long);
         let line = format!("local s = '{}'", "x".repeat(MAX_LINE_BYTES));
         assert_eq!(highlight(&line, Some("lua"), &Themes::new()), line);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_plain_from_there_on() {
+        let body = "return 1\n".repeat(3);
+        let painted = within(Duration::ZERO, &body, Some("lua"), &Themes::new());
+        assert_eq!(bare(&painted), body);
+        assert!(painted.ends_with("\nreturn 1\n"));
     }
 }
