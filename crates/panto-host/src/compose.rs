@@ -252,7 +252,7 @@ impl Composer {
         let share = self.rocks.iter().map(|rocks| rocks.join("share/lua/5.4"));
         Host::open(HostOptions {
             agents: self.agents.clone(),
-            agent_options: self.agent_options.clone(),
+            agent_options: self.agent_options,
             environment: self.environment.clone(),
             home: match self.bundle {
                 Some(_) => None,
@@ -405,7 +405,7 @@ impl LiveSession {
         at: Option<Conversation>,
     ) -> Result<Self, ComposeError> {
         let builder = builder
-            .options(composer.agent_options.clone())
+            .options(composer.agent_options)
             .tool_source(host.tool_source())
             .hooks(host.hooks());
         let cwd = composer.dirs.cwd().to_owned();

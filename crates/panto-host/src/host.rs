@@ -128,7 +128,7 @@ impl Host {
         let around = Arc::clone(&hooks);
         let late = shared::Late::default();
         let runtime_options = Options::new(options.agents.clone())
-            .agent_options(options.agent_options.clone())
+            .agent_options(options.agent_options)
             .cwd(&options.cwd)
             .environment(options.environment.clone())
             .around_hooks(move |inner| around.around(inner))

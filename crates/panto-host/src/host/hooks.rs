@@ -49,7 +49,7 @@ impl HostHooks {
     }
 
     pub(super) fn spent_by_others(&self) -> (UsageTotal, u32) {
-        self.by_others.lock().clone()
+        *self.by_others.lock()
     }
 
     /// Lets the session tell what the turn has said so far, before a handler is asked: a turn is
