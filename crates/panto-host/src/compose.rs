@@ -35,6 +35,8 @@ pub const GRACE: Duration = Duration::from_secs(2);
 pub struct Composer {
     /// Where agents run.
     pub agents: Handle,
+    /// The system, such as `linux`.
+    pub os: &'static str,
     /// Where things lie.
     pub dirs: Dirs,
     /// The home directory.
@@ -290,7 +292,7 @@ impl Composer {
         Some(PromptFacts {
             base,
             cwd: cwd.to_owned(),
-            os: std::env::consts::OS,
+            os: self.os,
             // An RFC 3339 time begins with its day.
             date: now.get(..10).unwrap_or_default().to_owned(),
             git_branch: git_branch(cwd),

@@ -58,6 +58,7 @@ impl Composition {
         let verbose = common.verbose;
         let composer = Composer {
             agents,
+            os: env::consts::OS,
             dirs: place.dirs.clone(),
             home: place.home.clone(),
             project_root: place.root.clone(),

@@ -134,6 +134,7 @@ impl Desk {
         let staged = self.path("staged");
         Composer {
             agents: agents.handle().clone(),
+            os: "linux",
             dirs,
             home: Some(self.path("home")),
             project_root: root,
