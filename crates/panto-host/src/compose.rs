@@ -75,6 +75,8 @@ pub struct Composer {
     pub base_prompt: Option<String>,
     /// The themes of the process.
     pub themes: Arc<Themes>,
+    /// How long an extension may take to activate.
+    pub activation_limit: Duration,
     /// Who hears what a person should hear once.
     pub report: Arc<dyn Fn(&Diagnostic)>,
 }
@@ -281,6 +283,7 @@ impl Composer {
                 shown.as_ref().is_none_or(is) && !is(&hidden)
             }),
             prompt: self.prompt(),
+            activation_limit: self.activation_limit,
             report: Box::new(move |diagnostic| report(diagnostic)),
         })
     }

@@ -153,6 +153,8 @@ impl Desk {
             asker: Arc::clone(&self.asker),
             base_prompt: Some("BASE".to_owned()),
             themes: Arc::new(Themes::new()),
+            // Long for an activation, and short for a test.
+            activation_limit: std::time::Duration::from_millis(2500),
             report: Arc::new(move |diagnostic| {
                 let line = format!("{}: {diagnostic}", diagnostic.level.as_str());
                 said.lock().push(line);
