@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mlua::{Function, Lua, WeakLua};
+use mlua::{Lua, WeakLua};
 use panto_lua::Module;
 use pantograph::{Agent, ToolOutput, ToolReply};
 use tokio::runtime::Handle;
@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use crate::entering::Entering;
 use crate::entry::Entry;
 use crate::failure::Failure;
+use crate::frame::Frame;
 use crate::handlers::{Batch, Start};
 use crate::hooks::{Hooks, LuaHooks};
 use crate::inbox::{Call, Inbox, Unit};
@@ -51,8 +52,8 @@ pub(crate) struct Executor {
     pub(crate) hooks: RefCell<Hooks>,
     pub(crate) turn_hooks: Arc<LuaHooks>,
     pub(crate) stores: Stores,
-    /// The `__index` of handlers' contexts.
-    pub(crate) context_index: Function,
+    /// What is below every handler.
+    pub(crate) frame: Frame,
     /// The native module.
     pub(crate) module: Module,
     pub(crate) entering: Entering,
@@ -93,7 +94,7 @@ pub(crate) struct Parts {
     pub(crate) tools: Tools,
     pub(crate) turn_hooks: Arc<LuaHooks>,
     pub(crate) stores: Stores,
-    pub(crate) context_index: Function,
+    pub(crate) frame: Frame,
     pub(crate) module: Module,
 }
 
@@ -112,7 +113,7 @@ impl Executor {
             reports: parts.reports,
             tools: parts.tools,
             stores: parts.stores,
-            context_index: parts.context_index,
+            frame: parts.frame,
             module: parts.module,
             entering: parts.entering,
             lanes: RefCell::default(),

@@ -24,7 +24,6 @@ use crate::options::Options;
 use crate::raw::Main;
 use crate::store::{Stores, Tables};
 use crate::surroundings::Around;
-use crate::tool_context;
 use crate::tools::{OwnTools, Tools};
 use crate::waiter::Parking;
 use crate::watchdog::Watchdog;
@@ -99,17 +98,18 @@ impl LuaRuntime {
         let module = panto_lua::open(&lua, embedding)?;
         lua.register_module("panto", module.table().clone())?;
         let watchdog = step_limit.map(Watchdog::start).transpose();
+        let (entry, frame) = Entry::new(&lua, create, &later)?;
         let executor = Rc::new(Executor::new(
             &lua,
             Parts {
-                entry: Entry::new(&lua, create, &later)?,
+                entry,
+                frame,
                 agents,
                 entering: Entering::new(main, watchdog.map_err(OpenError::Watchdog)?),
                 reports,
                 tools,
                 turn_hooks,
                 stores: Stores::new(&lua)?,
-                context_index: tool_context::index(&lua, &later)?,
                 module,
                 inbox,
             },
