@@ -6,7 +6,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -222,10 +224,22 @@ impl Executor {
             || !self.inbox.is_empty()
     }
 
-    /// Completes when a visit has something to do.
+    /// Completes when a visit has something to do, and the runtime has looked for events since the
+    /// last visit.
     pub(crate) async fn stirred(&self) {
+        let mut has_waited = false;
         while !self.has_work() {
-            self.inbox.rung().await;
+            let mut rung = pin!(self.inbox.rung());
+            poll_fn(|cx| {
+                let polled = rung.as_mut().poll(cx);
+                has_waited |= polled.is_pending();
+                polled
+            })
+            .await;
+        }
+        // Descriptors and timers are looked at also when there is always work.
+        if !has_waited {
+            tokio::task::yield_now().await;
         }
     }
 

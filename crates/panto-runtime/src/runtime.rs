@@ -167,12 +167,11 @@ impl LuaRuntime {
             self.executor.visit();
             self.driver.pass();
             self.executor.answer();
-            // Descriptors and timers are looked at also when there is always work.
             let ready = async {
                 tokio::select! {
                     biased;
                     () = self.driver.ready() => {}
-                    () = self.executor.stirred() => tokio::task::yield_now().await,
+                    () = self.executor.stirred() => {}
                 }
             };
             tokio::select! {
