@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::Lua;
+use mlua::state::{GcGenParams, GcMode};
 use panto_lua::{Embedding, Module};
 use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
@@ -82,6 +83,9 @@ impl LuaRuntime {
             reports,
         } = options;
         let later: Later = Rc::new(RefCell::new(Weak::new()));
+        // Each call makes a coroutine and tables that are garbage soon. A collection that looks at
+        // all that lives holds up one call in a hundred; one of what is new hardly does.
+        lua.gc_set_mode(GcMode::Generational(GcGenParams::default()));
         let (main, create) = Main::install(&lua)?;
         let inbox = Arc::<Inbox>::default();
         let tools = Tools::new(&inbox);
