@@ -60,7 +60,7 @@ pub struct LuaRuntime {
 
 impl LuaRuntime {
     /// Makes `require("luv")` and `require("panto")` work in `lua`, which has its libraries, and
-    /// makes this thread its owner. Call it inside the tokio runtime that [`run_until`] will run
+    /// makes this thread its owner. Its garbage is collected by generations from then on. Call it inside the tokio runtime that [`run_until`] will run
     /// in; it has I/O and time enabled.
     ///
     /// [`run_until`]: Self::run_until
