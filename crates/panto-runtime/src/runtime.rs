@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::Lua;
+use mlua::state::{GcGenParams, GcMode};
 use panto_lua::{Embedding, Module};
 use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
@@ -24,7 +25,6 @@ use crate::options::Options;
 use crate::raw::Main;
 use crate::store::{Stores, Tables};
 use crate::surroundings::Around;
-use crate::tool_context;
 use crate::tools::{OwnTools, Tools};
 use crate::waiter::Parking;
 use crate::watchdog::Watchdog;
@@ -61,7 +61,7 @@ pub struct LuaRuntime {
 
 impl LuaRuntime {
     /// Makes `require("luv")` and `require("panto")` work in `lua`, which has its libraries, and
-    /// makes this thread its owner. Call it inside the tokio runtime that [`run_until`] will run
+    /// makes this thread its owner. Its garbage is collected by generations from then on. Call it inside the tokio runtime that [`run_until`] will run
     /// in; it has I/O and time enabled.
     ///
     /// [`run_until`]: Self::run_until
@@ -85,6 +85,9 @@ impl LuaRuntime {
             reports,
         } = options;
         let later: Later = Rc::new(RefCell::new(Weak::new()));
+        // Each call makes a coroutine and tables that are garbage soon. A collection that looks at
+        // all that lives holds up one call in a hundred; one of what is new hardly does.
+        lua.gc_set_mode(GcMode::Generational(GcGenParams::default()));
         let (main, create) = Main::install(&lua)?;
         let inbox = Arc::<Inbox>::default();
         let tools = Tools::new(&inbox);
@@ -102,17 +105,18 @@ impl LuaRuntime {
         let module = panto_lua::open(&lua, embedding)?;
         lua.register_module("panto", module.table().clone())?;
         let watchdog = step_limit.map(Watchdog::start).transpose();
+        let (entry, frame) = Entry::new(&lua, create, &later)?;
         let executor = Rc::new(Executor::new(
             &lua,
             Parts {
-                entry: Entry::new(&lua, create, &later)?,
+                entry,
+                frame,
                 agents,
                 entering: Entering::new(main, watchdog.map_err(OpenError::Watchdog)?),
                 reports,
                 tools,
                 turn_hooks,
                 stores: Stores::new(&lua)?,
-                context_index: tool_context::index(&lua, &later)?,
                 module,
                 inbox,
             },
@@ -171,12 +175,11 @@ impl LuaRuntime {
             self.executor.visit();
             self.driver.pass();
             self.executor.answer();
-            // Descriptors and timers are looked at also when there is always work.
             let ready = async {
                 tokio::select! {
                     biased;
                     () = self.driver.ready() => {}
-                    () = self.executor.stirred() => tokio::task::yield_now().await,
+                    () = self.executor.stirred() => {}
                 }
             };
             tokio::select! {
