@@ -11,6 +11,7 @@ use mlua::{Lua, LuaString, Table, Value};
 use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, UsageTotal, with_causes};
 
 use crate::message::usage_table;
+use crate::module::object_to_lua;
 
 /// Makes the tables of one turn's events, in order.
 #[derive(Default)]
@@ -127,11 +128,15 @@ impl Reader {
                 tool_name,
                 output,
                 status,
+                details,
             } => {
                 call(&table, id, tool_name)?;
                 table.raw_set("output", &**output)?;
                 table.raw_set("result_ok", *status == ToolStatus::Ok)?;
                 table.raw_set("status", status.as_str())?;
+                if !details.is_empty() {
+                    table.raw_set("details", object_to_lua(lua, details)?)?;
+                }
             }
             Event::Usage {
                 message_id: _,
