@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::stop::Stop;
 
-/// Where version control keeps what is its own. It is never looked at.
+/// Where version control keeps what is its own. It counts as ignored.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 /// How many names are looked at for those that are alike.
 const MAX_NAMES: usize = 10_000;
@@ -27,7 +27,7 @@ pub struct Selection {
     pub depth: Option<usize>,
     /// Also what begins with a dot.
     pub hidden: bool,
-    /// Also what `.gitignore`, `.ignore` and `.git/info/exclude` name.
+    /// Also what `.gitignore`, `.ignore` and `.git/info/exclude` name, and `.git` itself.
     pub ignored: bool,
 }
 
@@ -244,11 +244,13 @@ impl Selection {
             .max_depth(self.depth)
             // A tree need not be a repository, and what a user ignores everywhere is not the tree's.
             .require_git(false)
-            .git_global(false)
-            .filter_entry(|entry| {
+            .git_global(false);
+        if !self.ignored {
+            builder.filter_entry(|entry| {
                 let name = entry.file_name();
                 entry.depth() == 0 || !VERSION_CONTROL.iter().any(|own| name == *own)
             });
+        }
         Ok(builder)
     }
 }
