@@ -5,11 +5,16 @@ local uv = require("luv")
 local M = {}
 
 --- One argument: its name, its type, and whether it must be there.
----@alias agent.Argument { [1]: string, [2]: "string"|"integer"|"number"|"boolean", [3]: boolean? }
+---@alias agent.Argument { [1]: string, [2]: agent.Kind, [3]: boolean? }
+---@alias agent.Kind "string"|"path"|"integer"|"number"|"boolean"
 
 local READ = {
   string = function(value)
     return type(value) == "string" and value or nil
+  end,
+  path = function(value)
+    return type(value) == "string" and value ~= "" and not value:find("\0", 1, true) and value
+      or nil
   end,
   integer = function(value)
     return math.tointeger(tonumber(value))
@@ -160,7 +165,9 @@ end
 function M.missing(path)
   local files = panto.ext.files
   local found = files.nearest(path) or {}
-  if #found == 0 then
+  if found[1] == path then
+    return ("`%s` is a link to something that does not exist"):format(M.shown(path))
+  elseif #found == 0 then
     local name = path:match("[^/]+$")
     local elsewhere = name
       and files.walk({ path = M.cwd(), globs = { (name:gsub("[%[%]{}*?\\!]", "?")) }, limit = 3 })
@@ -192,7 +199,11 @@ function M.refused(path, message, code)
   elseif code == "is_directory" then
     return nil, ("`%s` is a directory; `ls` shows what is in it"):format(M.shown(path))
   elseif code == "too_large" then
-    return nil, message .. "; look at parts of it with `grep` or `shell`"
+    message = message .. "; look at parts of it with `grep` or `shell`"
+  end
+  local first, last = message:find(path, 1, true)
+  if first then
+    message = message:sub(1, first - 1) .. M.shown(path) .. message:sub(last + 1)
   end
   return nil, message
 end

@@ -46,7 +46,7 @@ order, and all of them or none. Line ends and encoding of the file stay as they 
   ---@async
   handler = function(input, context)
     local files = panto.ext.files
-    local arguments, wrong = std.arguments(input, { { "path", "string", true } })
+    local arguments, wrong = std.arguments(input, { { "path", "path", true } })
     if not arguments then
       return nil, wrong
     end

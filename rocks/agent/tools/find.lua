@@ -23,7 +23,7 @@ are shown unless `limit` says otherwise, in the order of their paths.]]):format(
   handler = function(input)
     local arguments, wrong = std.arguments(input, {
       { "pattern", "string", true },
-      { "path", "string" },
+      { "path", "path" },
       { "limit", "integer" },
     })
     if not arguments then

@@ -38,15 +38,15 @@ return {
   name = "grep",
   description = ([[
 Searches the contents of files for a regular expression (Rust's syntax, one line at a time), or with
-`literal` for a text. Files that `.gitignore` names, and binary files, are left out. Gives lines with
-their numbers by file, at most %d matches unless `limit` says otherwise.]]):format(MATCHES),
+`literal` for a text. Files that `.gitignore` names, and binary files, are left out. Gives lines
+with their numbers by file, at most %d matches unless `limit` says otherwise.]]):format(MATCHES),
   schema = {
     type = "object",
     properties = {
       pattern = { type = "string", description = "What to look for." },
       path = {
         type = "string",
-        description = "A directory or a file; by default the working directory.",
+        description = "A directory or file; by default the working directory.",
       },
       glob = {
         type = "string",
@@ -66,7 +66,7 @@ their numbers by file, at most %d matches unless `limit` says otherwise.]]):form
   handler = function(input)
     local arguments, wrong = std.arguments(input, {
       { "pattern", "string", true },
-      { "path", "string" },
+      { "path", "path" },
       { "glob", "string" },
       { "ignore_case", "boolean" },
       { "literal", "boolean" },
@@ -103,8 +103,7 @@ their numbers by file, at most %d matches unless `limit` says otherwise.]]):form
       add_file(out, file, context > 0)
     end
     if found.is_cut then
-      local note =
-        "\n[%s shown, there are more; narrow `pattern`, `path` or `glob`, or raise `limit`]"
+      local note = "\n[%s shown, there are more; narrow the search, or raise `limit`]"
       out[#out + 1] = note:format(std.of(found.matches, "match", "matches"))
     end
     return {

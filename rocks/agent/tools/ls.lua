@@ -21,7 +21,7 @@ Lists what is in a directory, hidden and ignored files too: `name/` is a directo
   },
   ---@async
   handler = function(input)
-    local arguments, wrong = std.arguments(input, { { "path", "string" }, { "limit", "integer" } })
+    local arguments, wrong = std.arguments(input, { { "path", "path" }, { "limit", "integer" } })
     if not arguments then
       return nil, wrong
     end

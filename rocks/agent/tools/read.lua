@@ -88,7 +88,7 @@ numbers and arrows are not part of the file. At most %d lines and %d KB are show
   ---@async
   handler = function(input, context)
     local arguments, wrong = std.arguments(input, {
-      { "path", "string", true },
+      { "path", "path", true },
       { "offset", "integer" },
       { "limit", "integer" },
     })

@@ -48,7 +48,7 @@ return {
   name = "shell",
   description = ([[
 Runs a command with `sh -c`, without input and without a terminal, and gives what it writes to
-standard output and standard error, and its exit code. Long output is shown with its middle left out;
+standard output and standard error, and its exit code. Of long output the middle is left out;
 all of it is in a file then. After `timeout_s` (%d unless given) the command and all that it started
 is ended. The call ends when the command does: what goes on in the background should write to a
 file.]]):format(TIMEOUT_S),
@@ -66,7 +66,7 @@ file.]]):format(TIMEOUT_S),
     local arguments, wrong = std.arguments(input, {
       { "command", "string", true },
       { "timeout_s", "number" },
-      { "cwd", "string" },
+      { "cwd", "path" },
     })
     if not arguments then
       return nil, wrong

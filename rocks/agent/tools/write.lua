@@ -5,9 +5,8 @@ local std = require("agent.tools._std")
 
 local MAX_DIFF_BYTES = 64 * 1024
 
---- The bytes of `content`, written as the file was that it replaces.
-local function bytes_of(content, old)
-  local text = seen.with_newlines(content, old and old.newline or "none")
+--- The bytes of a text, written as the file was that it replaces.
+local function bytes_of(text, old)
   if not old or old.is_lossy then
     return text
   end
@@ -43,7 +42,7 @@ file must have been read before. To change parts of a file use `edit`.]],
   handler = function(input, context)
     local files = panto.ext.files
     local arguments, wrong =
-      std.arguments(input, { { "path", "string", true }, { "content", "string", true } })
+      std.arguments(input, { { "path", "path", true }, { "content", "string", true } })
     if not arguments then
       return nil, wrong
     end
@@ -59,7 +58,8 @@ file must have been read before. To change parts of a file use `edit`.]],
       end
     end
     local old = bytes and files.decode(bytes)
-    local new, unencodable = bytes_of(arguments.content, old)
+    local text = seen.with_newlines(arguments.content, old and old.newline or "none")
+    local new, unencodable = bytes_of(text, old)
     if not new then
       return nil, unencodable
     end
@@ -73,7 +73,7 @@ file must have been read before. To change parts of a file use `edit`.]],
     local details = { changed = { shown }, is_new = done.is_new }
     local before = not bytes and "" or old and old.text
     local difference = before
-      and files.diff(before, arguments.content, { name = shown, max_bytes = MAX_DIFF_BYTES })
+      and files.diff(before, text, { name = shown, max_bytes = MAX_DIFF_BYTES })
     if difference then
       details.diff, details.added, details.removed =
         difference.text, difference.added, difference.removed

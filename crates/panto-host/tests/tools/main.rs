@@ -1,0 +1,6 @@
+//! The standard tools of `rocks/agent`, called by a scripted model on real files.
+
+mod changing;
+mod looking;
+mod shell;
+mod support;
