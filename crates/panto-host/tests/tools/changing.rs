@@ -16,9 +16,12 @@ fn one(old: &str, new: &str) -> Value {
     json!([{ "old_text": old, "new_text": new }])
 }
 
+/// Its name, what it holds, what is replaced by what, and what it holds then.
+type Kept<'a> = (&'a str, &'a [u8], &'a str, &'a str, &'a [u8]);
+
 #[tokio::test]
 async fn an_edit_keeps_how_a_file_is_written() {
-    let cases: &[(&str, &[u8], &str, &str, &[u8])] = &[
+    let cases: &[Kept<'_>] = &[
         ("plain", b"a\nb\n", "b", "c", b"a\nc\n"),
         ("unfinished", b"a\nb", "b", "c", b"a\nc"),
         ("crlf", b"a\r\nb\r\n", "a\nb\n", "1\n2\n", b"1\r\n2\r\n"),

@@ -72,6 +72,9 @@ impl Work {
             .as_ref()
             .and_then(|surroundings| surroundings.enclosing(lua))
             .map(|enclosing| enclosing.cancel);
+        if turn.as_ref().is_some_and(|turn| turn.is_asked()) {
+            stop.ask();
+        }
         let mut task = self.runtime.spawn_blocking({
             let stop = stop.clone();
             move || work(&stop)
