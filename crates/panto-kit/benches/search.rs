@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use panto_kit::Stop;
 use panto_kit::search::{Query, search};
-use panto_kit::walk::{Selection, walk};
+use panto_kit::walk::{Bounds, Selection, walk};
 
 const FOLDERS: usize = 200;
 const FILES: usize = 40;
@@ -103,7 +103,9 @@ fn searches(criterion: &mut Criterion) {
     }
     group.bench_function("walk", |bencher| {
         let selection = Selection::default();
-        bencher.iter(|| black_box(walk(root, &selection, None, 1000, &stop).unwrap()).total);
+        bencher.iter(|| {
+            black_box(walk(root, &selection, None, Bounds::first(1000), &stop).unwrap()).total
+        });
     });
     group.finish();
 }

@@ -187,6 +187,7 @@ function files.walk(options) end
 ---@field path string
 ---@field kind panto.ext.files.Kind?
 ---@field limit integer? by default 10000
+---@field max_visited integer? how many entries are looked at; then what is found depends on chance
 
 ---@alias panto.ext.files.Kind "file"|"directory"|"link"|"other"
 

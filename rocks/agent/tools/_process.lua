@@ -43,11 +43,14 @@ function Run:show_new(is_last)
   if #self.fresh == 0 then
     return
   end
-  local text, rest = std.utf8(table.concat(self.fresh))
-  self.fresh = { not is_last and rest ~= "" and rest or nil }
-  if #text > MAX_SHOWN then
-    text = "[…]" .. std.utf8((text:sub(-MAX_SHOWN):gsub("^[\x80-\xBF]+", "")))
+  local bytes, mark = table.concat(self.fresh), ""
+  if #bytes > MAX_SHOWN then
+    bytes = bytes:sub(-MAX_SHOWN):gsub("^[\x80-\xBF]+", "")
+    mark = "[…]"
   end
+  local text, rest = std.utf8(bytes)
+  text = mark .. text
+  self.fresh = { not is_last and rest ~= "" and rest or nil }
   if text ~= "" then
     self.options.show(text)
   end

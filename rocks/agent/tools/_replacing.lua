@@ -59,6 +59,9 @@ local function begins_at(lines, wanted, position)
   return true
 end
 
+--- Hints are looked for in texts of up to so many bytes.
+local HINTED = 1024 * 1024
+
 --- What may help whoever looked for what is not there.
 local function hint(text, original, old)
   if text ~= original and original:find(old, 1, true) then
@@ -66,6 +69,9 @@ local function hint(text, original, old)
   end
   if old:find("^%s*%d+→") then
     return "; it has the line numbers that `read` shows, which are not part of the file"
+  end
+  if #text > HINTED then
+    return ""
   end
   local wanted, lines = bare_lines(old), bare_lines(text)
   if #wanted == 0 then

@@ -104,6 +104,10 @@ function M.shown(path)
   elseif path:sub(1, #cwd + 1) == cwd .. "/" then
     path = path:sub(#cwd + 2)
   end
+  if not utf8.len(path) then
+    local text, rest = M.utf8(path)
+    path = rest == "" and text or text .. "\u{FFFD}"
+  end
   if path:find("%c") then
     path = path:gsub("%c", function(character)
       return character == "\n" and "\\n" or ("\\x%02X"):format(character:byte())
@@ -158,6 +162,9 @@ function M.real(path)
   return real or path
 end
 
+--- How many entries are looked at for a name that is elsewhere.
+local LOOKED_AT = 20000
+
 --- What a model is told of a path that is not there: names that are.
 ---@async
 ---@param path string absolute
@@ -170,7 +177,12 @@ function M.missing(path)
   elseif #found == 0 then
     local name = path:match("[^/]+$")
     local elsewhere = name
-      and files.walk({ path = M.cwd(), globs = { (name:gsub("[%[%]{}*?\\!]", "?")) }, limit = 3 })
+      and files.walk({
+        path = M.cwd(),
+        globs = { (name:gsub("[%[%]{}*?\\!]", "?")) },
+        limit = 3,
+        max_visited = LOOKED_AT,
+      })
     for _, entry in ipairs(elsewhere and elsewhere.entries or {}) do
       found[#found + 1] = entry.path
     end

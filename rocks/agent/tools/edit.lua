@@ -4,6 +4,8 @@ local replacing = require("agent.tools._replacing")
 local seen = require("agent.tools._files")
 local std = require("agent.tools._std")
 
+--- What is changed on the thread that runs Lua has a bound.
+local MAX_BYTES = 16 * 1024 * 1024
 local MAX_DIFF_BYTES = 64 * 1024
 
 --- The text of a file with how it is written. What is not quite UTF-8 is changed as bytes.
@@ -61,7 +63,7 @@ order, and all of them or none. Line ends and encoding of the file stay as they 
     local path = std.resolve(arguments.path)
     local shown = std.shown(path)
     local _ <close> = seen.lock(path)
-    local bytes, fingerprint, code = files.read(path)
+    local bytes, fingerprint, code = files.read(path, { max_bytes = MAX_BYTES })
     if not bytes then
       return std.refused(path, fingerprint, code)
     end

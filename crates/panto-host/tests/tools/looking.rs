@@ -149,6 +149,20 @@ async fn read_says_why_it_shows_nothing() {
     "#);
 }
 
+/// A regular file that nobody can read, not even its owner.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_the_system_does_not_let_read_is_said() {
+    let mut machine = machine(&[]);
+    let shown = machine
+        .shown("read", json!({ "path": "/proc/self/mem" }))
+        .await;
+    assert_eq!(
+        shown,
+        "error: could not read `/proc/self/mem`: Input/output error (os error 5)"
+    );
+}
+
 fn make_fifo(machine: &Machine, name: &str) {
     let made = std::process::Command::new("mkfifo")
         .arg(machine.path(name))

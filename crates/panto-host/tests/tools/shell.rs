@@ -163,6 +163,18 @@ async fn long_output_is_in_a_file_that_nobody_else_reads() {
 }
 
 #[tokio::test]
+async fn a_flood_of_bytes_is_taken() {
+    let mut machine = machine(&[]);
+    let command = "head -c 20000000 /dev/urandom; echo; echo end";
+    let answer = machine.call("shell", json!({ "command": command })).await;
+    assert_eq!(answer.status, "ok");
+    assert!(answer.text.ends_with("end"));
+    let path = answer.details["output_file"].as_str().unwrap();
+    assert_eq!(std::fs::metadata(path).unwrap().len(), 20_000_005);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
 async fn output_is_shown_while_it_comes_in_whole_characters() {
     let mut machine = machine(&[]);
     let command = "printf 'h\\303'; sleep 0.2; printf '\\251 there\\n'; sleep 60";
