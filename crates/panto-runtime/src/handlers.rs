@@ -213,7 +213,8 @@ impl Executor {
             Ending::Driven(driven) => driven.finish(result),
             Ending::Tool(call) => {
                 let output = result.and_then(|values| {
-                    tool_output::read(&values).map_err(|wrong| Failure::new(call.what(), wrong))
+                    tool_output::read(self.module.json(), &values)
+                        .map_err(|wrong| Failure::new(call.what(), wrong))
                 });
                 match output {
                     Ok(output) => self.settle(call, output),

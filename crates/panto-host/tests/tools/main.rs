@@ -1,0 +1,8 @@
+//! The standard tools of `rocks/agent`, called by a scripted model on real files.
+
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
+mod changing;
+mod looking;
+mod shell;
+mod support;
