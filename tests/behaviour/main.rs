@@ -7,6 +7,7 @@
 
 mod architecture;
 mod closed_output;
+mod coding;
 mod demo;
 mod disk_trouble;
 mod exit_codes;

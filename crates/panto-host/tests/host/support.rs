@@ -164,7 +164,7 @@ impl Desk {
     }
 }
 
-async fn start(composer: &Composer) -> LiveSession {
+pub(crate) async fn start(composer: &Composer) -> LiveSession {
     let found = composer.find();
     let host = composer.host(&found).unwrap();
     let chosen = composer.models.choose(&ChoiceRequest::default()).unwrap();
