@@ -163,7 +163,6 @@ fn so_does_its_whole_way_from_the_turn() {
     let job = ALLOCATIONS.get() - before;
     let events: u64 = machine.lua.globals().get("count").unwrap();
     assert!(events >= 3 * BLOCKS, "{events} events");
-    println!("{events} events: {plain} allocations in their turn, {job} with a job");
     let own = job.saturating_sub(plain);
     assert!(own <= 2 * events, "{events} events cost {own} allocations");
 }
