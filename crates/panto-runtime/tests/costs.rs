@@ -94,7 +94,6 @@ fn a_parked_handler_weighs_less_than_two_kilobytes_and_does_nothing() {
         let after = memory(&lua);
         let of_lua = (after.0 - before.0) / HANDLERS.cast_signed();
         let of_rust = (after.1 - before.1) / HANDLERS.cast_signed();
-        println!("a parked handler: {of_lua} bytes of Lua's, {of_rust} of Rust's");
         assert!(of_lua < 1536, "{of_lua} bytes of Lua's a handler");
         assert!(of_lua + of_rust < 2048, "{of_rust} bytes of Rust's a handler, {of_lua} of Lua's");
 

@@ -29,6 +29,44 @@ async fn a_handler_gets_input_and_context_and_gives_text() {
     assert_eq!(machine.failures(), [""; 0]);
 }
 
+/// The frame below a handler has its context as a variable to be closed.
+#[tokio::test(start_paused = true)]
+async fn a_handler_may_do_with_its_context_what_it_likes() {
+    let mut machine = machine();
+    machine.tool(
+        "odd",
+        r#"
+        local fields = 0
+        for _ in pairs(context) do fields = fields + 1 end
+        assert(fields == 2 and getmetatable(context) == false)
+        do local closing <close> = context end
+        assert(not pcall(function() local closing <close> = context error("x") end))
+        local other = coroutine.create(function() local closing <close> = context coroutine.yield() end)
+        coroutine.resume(other)
+        assert(coroutine.close(other))
+        kept = context
+        context.output("shown")
+        sleep(1)
+        return "still here"
+        "#,
+    );
+    let agent = machine.agent(calling("odd", [json!({})]));
+    machine.ask(&agent).await;
+    assert_eq!(
+        results(&agent),
+        [("ok".to_owned(), "still here".to_owned())]
+    );
+    assert_eq!(machine.failures(), [""; 0]);
+    machine.exec(
+        r#"
+        collectgarbage()
+        kept.progress { late = true }
+        assert(kept.cancelled() and kept.agent == nil and kept.batch_id == nil)
+        "#,
+    );
+    assert!(machine.progress.borrow().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_batch_wait_side_by_side_and_keep_their_places() {
     let mut machine = machine();
