@@ -1,6 +1,7 @@
 //! What a host decides about the runtime of a Lua state.
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,9 +28,19 @@ pub struct Options {
 
 /// Who hears of what happens. All of it is called on the owner thread, and must not call Lua.
 pub(crate) struct Reports {
-    pub(crate) error: Box<dyn Fn(&Failure)>,
+    error: Box<dyn Fn(&Failure)>,
     pub(crate) progress: Box<dyn Fn(&Progress)>,
     pub(crate) submit: Box<Submit>,
+}
+
+impl Reports {
+    /// Tells of an error. A host whose report panics must not take the owner thread with it.
+    pub(crate) fn error(&self, failure: &Failure) {
+        let told = catch_unwind(AssertUnwindSafe(|| (self.error)(failure)));
+        if told.is_err() {
+            tracing::error!("the report of an error panicked: {failure}");
+        }
+    }
 }
 
 type Submit = dyn Fn(&Agent, Submission);

@@ -175,7 +175,7 @@ impl Executor {
     }
 
     fn fail_stream(&self, channel: &Channel, failure: &Failure) {
-        (self.reports.error)(failure);
+        self.reports.error(failure);
         let message = format!("{} failed: {}", failure.what, failure.first_line());
         channel.end(Some(terminal(message)));
     }
@@ -205,6 +205,13 @@ impl Executor {
         }
     }
 
+    /// Closes the protocols that were replaced or removed and have no stream any more.
+    pub(crate) fn close_idle_protocols(&self, lua: &Lua) {
+        for (what, close) in self.protocols.take_idle() {
+            self.tell(lua, &what, &close, ());
+        }
+    }
+
     /// Ends every stream, and every protocol with it.
     pub(crate) fn close_protocols(&self, lua: &Lua) {
         for key in self.streams.keys() {
@@ -231,7 +238,7 @@ impl Executor {
             .map_err(|error| Failure::of(what, &error))
             .and_then(|arguments| self.call(lua, what, function, arguments));
         if let Err(failure) = outcome {
-            (self.reports.error)(&failure);
+            self.reports.error(&failure);
         }
     }
 }
