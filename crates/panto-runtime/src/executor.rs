@@ -244,7 +244,8 @@ impl Executor {
                 .map(|text| (*text).to_owned())
                 .or_else(|| panic.downcast_ref::<String>().cloned());
             let text = text.unwrap_or_else(|| "a panic without words".to_owned());
-            self.reports.error(&Failure::new(what, format!("internal error: {text}")));
+            self.reports
+                .error(&Failure::new(what, format!("internal error: {text}")));
         }
     }
 

@@ -97,8 +97,8 @@ impl Options {
     ///
     /// A step is what runs between two pauses: a callback, a handler up to where it waits. C
     /// functions (a hard pattern, a slow module) cannot be interrupted; the step fails when they
-    /// are done. Nor can finalizers and the message handlers of `xpcall`, in which Lua runs no
-    /// hooks.
+    /// are done. Lua runs no hooks in finalizers; they are stopped as long as the build of Lua keeps
+    /// its switch for that where 5.4 has it, which is looked for when a state is opened.
     #[must_use]
     pub fn step_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.step_limit = limit.into();

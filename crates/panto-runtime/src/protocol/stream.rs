@@ -203,6 +203,9 @@ impl Executor {
         if let Some(close) = method("close") {
             self.tell(lua, &what, &close, &stream.table);
         }
+        // It may have been the last of a protocol that was replaced.
+        drop(stream);
+        self.close_idle_protocols(lua);
     }
 
     /// Closes the protocols that were replaced or removed and have no stream any more.
