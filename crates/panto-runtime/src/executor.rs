@@ -5,7 +5,7 @@
 //! Lua runs, since Lua may come back.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -68,6 +68,8 @@ pub(crate) struct Executor {
     /// What calls have answered and their turns do not know yet.
     pub(crate) answers: RefCell<Vec<(ToolReply, ToolOutput)>>,
     pub(crate) waits: Waits<Then>,
+    /// The key of the wait of each parked coroutine, which the wait keeps from being collected.
+    pub(crate) parked: RefCell<HashMap<usize, u64>>,
     pub(crate) is_ending: Cell<bool>,
 }
 
@@ -124,6 +126,7 @@ impl Executor {
             calls: RefCell::default(),
             live: Live::default(),
             answers: RefCell::default(),
+            parked: RefCell::default(),
             is_ending: Cell::new(false),
         }
     }
@@ -256,7 +259,8 @@ impl Executor {
                 .map(|text| (*text).to_owned())
                 .or_else(|| panic.downcast_ref::<String>().cloned());
             let text = text.unwrap_or_else(|| "a panic without words".to_owned());
-            (self.reports.error)(&Failure::new(what, format!("internal error: {text}")));
+            self.reports
+                .error(&Failure::new(what, format!("internal error: {text}")));
         }
     }
 
@@ -284,5 +288,6 @@ impl Executor {
         drop(calls);
         self.streams.clear();
         self.waits.clear();
+        self.parked.borrow_mut().clear();
     }
 }

@@ -220,7 +220,7 @@ impl Executor {
                     Ok(output) => self.settle(call, output),
                     Err(failure) => {
                         self.settle(call, ToolOutput::error(failure.first_line()));
-                        (self.reports.error)(&failure);
+                        self.reports.error(&failure);
                     }
                 }
             }
@@ -317,7 +317,8 @@ impl Executor {
                     Value::String(text) => text.to_string_lossy(),
                     other => format!("(error object is a {} value)", other.type_name()),
                 };
-                (self.reports.error)(&Failure::new(format!("closing {what}"), text));
+                self.reports
+                    .error(&Failure::new(format!("closing {what}"), text));
             }
             // It runs: somebody further up resumed it. It has nobody left who waits for it.
             Err(error) => tracing::debug!("could not close {what}: {error}"),

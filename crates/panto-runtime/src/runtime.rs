@@ -33,7 +33,10 @@ use crate::watchdog::Watchdog;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Lua has no memory, lacks a library, or has a runtime already.
+    /// The state has or had a runtime; nothing is changed.
+    #[error("the Lua state has a runtime already, and can have but one")]
+    Opened,
+    /// Lua has no memory, or lacks a library.
     #[error("could not prepare the Lua state: {0}")]
     Lua(String),
     /// The loop's one driver is somebody else.
@@ -49,6 +52,9 @@ impl From<mlua::Error> for OpenError {
         Self::Lua(Failure::of("", &error).message)
     }
 }
+
+/// Marks a state that has or had a runtime.
+struct Opened;
 
 /// The runtime of one Lua state. It stays on the thread that made it.
 pub struct LuaRuntime {
@@ -68,7 +74,7 @@ impl LuaRuntime {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; the state is then of no further use.
+    /// [`OpenError`]; but for [`OpenError::Opened`], the state is then of no further use.
     ///
     /// # Panics
     ///
@@ -84,6 +90,11 @@ impl LuaRuntime {
             around_hooks,
             reports,
         } = options;
+        // Before anything is changed: the runtime that is there goes on.
+        if lua.app_data_ref::<Opened>().is_some() {
+            return Err(OpenError::Opened);
+        }
+        lua.set_app_data(Opened);
         let later: Later = Rc::new(RefCell::new(Weak::new()));
         // Each call makes a coroutine and tables that are garbage soon. A collection that looks at
         // all that lives holds up one call in a hundred; one of what is new hardly does.
@@ -133,7 +144,7 @@ impl LuaRuntime {
                     let mut failure =
                         Failure::new(format!("a callback of {}", error.origin), &error.message);
                     failure.traceback.clone_from(&error.traceback);
-                    (executor.reports.error)(&failure);
+                    executor.reports.error(&failure);
                 }
             });
         let uv =
@@ -209,6 +220,16 @@ impl LuaRuntime {
     /// How many handlers run or are parked.
     pub fn live_handlers(&self) -> usize {
         self.executor.live.len()
+    }
+
+    /// How many agents have calls under way here.
+    pub fn live_lanes(&self) -> usize {
+        self.executor.lanes.borrow().len()
+    }
+
+    /// How many waits the owner thread keeps: parked coroutines, and deadlines of batches.
+    pub fn live_waits(&self) -> usize {
+        self.executor.waits.len()
     }
 
     /// Ends everything that runs in Lua or was started by it, and takes nothing new.
