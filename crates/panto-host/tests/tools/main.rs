@@ -4,5 +4,6 @@
 
 mod changing;
 mod looking;
+mod page;
 mod shell;
 mod support;
