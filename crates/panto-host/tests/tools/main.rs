@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod changing;
-mod looking;
+mod page;
+mod reading;
+mod searching;
 mod shell;
 mod support;

@@ -138,6 +138,22 @@ async fn a_cancel_ends_the_whole_group_and_keeps_the_output() {
 }
 
 #[tokio::test]
+async fn a_cancel_does_not_wait_for_what_does_not_heed_it() {
+    let mut machine = machine(&[]);
+    let command = "trap '' TERM; echo begun; while :; do sleep 60; done";
+    let began = Instant::now();
+    let input = json!({ "command": command });
+    let (answer, _) = machine.cancel_at("shell", input, "begun").await;
+    // The tool itself answers, before its turn would have to.
+    assert!(
+        answer.text.starts_with("begun\n[cancelled;"),
+        "{}",
+        answer.text
+    );
+    assert!(began.elapsed().as_secs() < 30);
+}
+
+#[tokio::test]
 async fn long_output_is_in_a_file_that_nobody_else_reads() {
     let mut machine = machine(&[]);
     let command = "i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i+1)); done";

@@ -250,3 +250,17 @@ fn answers(agent: &Agent) -> Vec<Answer> {
         })
         .collect()
 }
+
+/// What each call shows, one below the other.
+pub(crate) async fn all(
+    machine: &mut Machine,
+    tool: &str,
+    inputs: impl IntoIterator<Item = Value>,
+) -> String {
+    let mut shown = Vec::new();
+    for input in inputs {
+        let answer = machine.shown(tool, input.clone()).await;
+        shown.push(format!("== {input}\n{answer}"));
+    }
+    shown.join("\n")
+}
