@@ -43,7 +43,7 @@ impl Work {
         work: impl FnOnce(&Stop) -> T + Send + 'static,
         finish: impl FnOnce(&Lua, T) -> Reply + 'static,
     ) -> Reply {
-        self.start(lua, work, |lua, stop, output| match stop.is_asked() {
+        self.start(lua, work, |lua, is_stopped, output| match is_stopped {
             true => failure(lua, CANCELLED, CANCELLED),
             false => finish(lua, output),
         })
@@ -63,7 +63,7 @@ impl Work {
         &self,
         lua: &Lua,
         work: impl FnOnce(&Stop) -> T + Send + 'static,
-        finish: impl FnOnce(&Lua, &Stop, T) -> Reply + 'static,
+        finish: impl FnOnce(&Lua, bool, T) -> Reply + 'static,
     ) -> Reply {
         let stop = Stop::default();
         let guard = Guard(stop.clone());
@@ -72,6 +72,9 @@ impl Work {
             .as_ref()
             .and_then(|surroundings| surroundings.enclosing(lua))
             .map(|enclosing| enclosing.cancel);
+        if turn.as_ref().is_some_and(|turn| turn.is_asked()) {
+            stop.ask();
+        }
         let mut task = self.runtime.spawn_blocking({
             let stop = stop.clone();
             move || work(&stop)
@@ -95,10 +98,11 @@ impl Work {
                     task.await
                 }
             };
-            (done, stop)
+            // Before the guard asks.
+            (done, stop.is_asked())
         };
-        Module::later(lua, future, move |lua, (done, stop)| match done {
-            Ok(output) => finish(lua, &stop, output),
+        Module::later(lua, future, move |lua, (done, is_stopped)| match done {
+            Ok(output) => finish(lua, is_stopped, output),
             Err(_) => Err(Fault::expected("the work ended without a result")),
         })
     }
