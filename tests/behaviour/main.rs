@@ -6,10 +6,14 @@
 )]
 
 mod architecture;
+mod bundle;
 mod closed_output;
+mod commands;
 mod demo;
 mod disk_trouble;
+mod doctor;
 mod exit_codes;
+mod extensions;
 mod interrupt;
 mod keys;
 mod killed;
@@ -21,6 +25,7 @@ mod lua_scripts;
 mod models;
 mod native_modules;
 mod output_formats;
+mod parked_tool;
 mod prompts;
 mod provider_faults;
 mod readme;
@@ -32,4 +37,6 @@ mod session_models;
 mod skills;
 mod support;
 mod terminal;
+mod tools;
+mod trust;
 mod usage_errors;
