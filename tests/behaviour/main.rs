@@ -6,11 +6,15 @@
 )]
 
 mod architecture;
+mod bundle;
 mod closed_output;
 mod coding;
+mod commands;
 mod demo;
 mod disk_trouble;
+mod doctor;
 mod exit_codes;
+mod extensions;
 mod interrupt;
 mod keys;
 mod killed;
@@ -22,6 +26,7 @@ mod lua_scripts;
 mod models;
 mod native_modules;
 mod output_formats;
+mod parked_tool;
 mod prompts;
 mod provider_faults;
 mod readme;
@@ -33,4 +38,6 @@ mod session_models;
 mod skills;
 mod support;
 mod terminal;
+mod tools;
+mod trust;
 mod usage_errors;

@@ -57,6 +57,23 @@ context_window = 100000
         fs::write(self.config_dir().join("script.toml"), script).unwrap();
     }
 
+    /// Writes a file below [`Machine::root`], and the directories that it lies in.
+    pub(crate) fn file(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// An extension of the user's whose `activate` is `body`, with `panto` at hand.
+    pub(crate) fn extension(&self, name: &str, body: &str) {
+        self.file(
+            &format!("home/.config/panto/extensions/{name}.lua"),
+            &format!(
+                "local panto = require(\"panto\")\nreturn {{ name = \"{name}\", activate = function()\n{body}\nend }}\n"
+            ),
+        );
+    }
+
     /// Below which everything of the machine lies.
     pub(crate) fn root(&self) -> PathBuf {
         // As the system names it: a temporary directory may lie behind a link.

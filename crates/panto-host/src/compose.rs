@@ -79,6 +79,8 @@ pub struct Composer {
     pub activation_limit: Duration,
     /// Who hears what a person should hear once.
     pub report: Arc<dyn Fn(&Diagnostic)>,
+    /// Who gets what Lua prints: text from outside, without the newline at its end.
+    pub print: Arc<dyn Fn(&str)>,
 }
 
 /// Why a session could not be put together.
@@ -251,7 +253,7 @@ impl Composer {
     ///
     /// Lua cannot be started.
     pub fn host(&self, found: &Found) -> Result<Host, HostError> {
-        let report = Arc::clone(&self.report);
+        let (report, print) = (Arc::clone(&self.report), Arc::clone(&self.print));
         let (shown, hidden) = (self.shown_tools.clone(), self.hidden_tools.clone());
         let share = self.rocks.iter().map(|rocks| rocks.join("share/lua/5.4"));
         Host::open(HostOptions {
@@ -285,6 +287,7 @@ impl Composer {
             prompt: self.prompt(),
             activation_limit: self.activation_limit,
             report: Box::new(move |diagnostic| report(diagnostic)),
+            print: Box::new(move |text| print(text)),
         })
     }
 

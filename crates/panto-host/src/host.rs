@@ -90,6 +90,8 @@ pub struct HostOptions {
     pub activation_limit: Duration,
     /// Who hears what a person should hear once.
     pub report: Box<dyn Fn(&Diagnostic)>,
+    /// Who gets what Lua prints: text from outside, without the newline at its end.
+    pub print: Box<dyn Fn(&str)>,
 }
 
 /// Why a session's Lua side could not be made.

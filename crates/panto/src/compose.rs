@@ -86,6 +86,7 @@ impl Composition {
                 Level::Info if verbose => streams::note(diagnostic),
                 Level::Info => {}
             }),
+            print: Arc::new(streams::pass_on),
             config,
         };
         Ok(Self {

@@ -83,6 +83,12 @@ pub(crate) fn note(message: impl std::fmt::Display) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Tells people what Lua prints.
+pub(crate) fn pass_on(text: &str) {
+    let text = format!("{}\n", sanitize(text));
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Shows what the command line gave instead of a request: help, the version, or a mistake.
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.

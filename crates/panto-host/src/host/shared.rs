@@ -76,6 +76,7 @@ pub(super) struct Given {
     pub(super) native_module_dirs: Vec<PathBuf>,
     pub(super) agents: tokio::runtime::Handle,
     report: Box<dyn Fn(&Diagnostic)>,
+    pub(super) print: Box<dyn Fn(&str)>,
 }
 
 #[derive(Clone)]
@@ -129,6 +130,7 @@ impl Shared {
                 native_module_dirs: options.native_module_dirs,
                 agents: options.agents,
                 report: options.report,
+                print: options.print,
             },
             active: RefCell::default(),
             commands: RefCell::default(),

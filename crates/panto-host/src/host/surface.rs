@@ -62,7 +62,8 @@ pub(super) fn install(lua: &Lua, module: &Module, shared: &Rc<Shared>) -> mlua::
         &shared.options.module_dirs,
         &shared.options.native_module_dirs,
     )?;
-    hide_keys(lua, shared)
+    hide_keys(lua, shared)?;
+    lead_print_away(lua, shared)
 }
 
 /// The module as one extension has it.
@@ -213,4 +214,25 @@ fn hide_keys(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
             }
         })?;
     os.raw_set("getenv", getenv)
+}
+
+/// Has `print` leave standard output to the answer, which programs read.
+fn lead_print_away(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
+    let weak = Rc::downgrade(shared);
+    let to_text: mlua::Function = lua.globals().get("tostring")?;
+    let print = lua.create_function(move |_, values: mlua::MultiValue| {
+        let mut text = String::new();
+        for (position, value) in values.into_iter().enumerate() {
+            if position > 0 {
+                text.push('\t');
+            }
+            let value: mlua::LuaString = to_text.call(value)?;
+            text.push_str(&value.to_string_lossy());
+        }
+        if let Some(shared) = weak.upgrade() {
+            (shared.options.print)(&text);
+        }
+        Ok(())
+    })?;
+    lua.globals().raw_set("print", print)
 }

@@ -107,3 +107,13 @@ fn two_extensions_cannot_have_one_command() {
     desk.run(async |_, live| live.end().await);
     insta::assert_snapshot!(desk.said().join("\n"));
 }
+
+#[test]
+fn what_lua_prints_goes_to_people_and_never_to_standard_output() {
+    let desk = Desk::silent().extension(
+        "prints",
+        "print('a', nil, 1, setmetatable({}, { __tostring = function() return 'own' end }))",
+    );
+    desk.run(async |_, live| live.end().await);
+    assert_eq!(desk.said(), ["printed: a\tnil\t1\town"]);
+}

@@ -10,6 +10,7 @@ mod commands;
 mod events;
 mod loading;
 mod models;
+mod page;
 mod prompts;
 mod support;
 mod switching;

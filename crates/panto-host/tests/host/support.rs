@@ -123,7 +123,7 @@ impl Desk {
         let protocol = Arc::clone(&self.protocol);
         registry.register("scripted", move |_| Ok(protocol.clone()));
         registry.allow_late(late.clone());
-        let said = Arc::clone(&self.said);
+        let (said, printed) = (Arc::clone(&self.said), Arc::clone(&self.said));
         for warning in &loaded.warnings {
             said.lock().push(warning.to_string());
         }
@@ -159,6 +159,7 @@ impl Desk {
                 let line = format!("{}: {diagnostic}", diagnostic.level.as_str());
                 said.lock().push(line);
             }),
+            print: Arc::new(move |text| printed.lock().push(format!("printed: {text}"))),
             config,
         }
     }

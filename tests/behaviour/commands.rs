@@ -1,0 +1,120 @@
+//! Slash commands: as the prompt of `panto -p`, and by `panto x`.
+
+use crate::support::{Machine, Ran};
+
+fn machine() -> Machine {
+    let machine =
+        Machine::with_script("[[steps]]\nwhen = { last = \"say hi\" }\nplay = [{ text = \"hi\" }]");
+    machine.extension(
+        "commands",
+        "local function register(name, handler)\n\
+           panto.ext.register_command { name = name, description = 'Does ' .. name .. '.\\nAnd more.', handler = handler }\n\
+         end\n\
+         register('greet', function(args) return 'hello, ' .. args end)\n\
+         register('count', function() return { text = 'seven', data = { n = 7 }, exit_code = 4 } end)\n\
+         register('ask', function(args) return { text = 'asking', prompt = 'say ' .. args } end)\n\
+         register('nothing', function() end)\n\
+         register('raises', function() error('no luck') end)",
+    );
+    machine
+}
+
+/// The run without what differs from one to the next.
+fn shown(ran: &Ran) -> String {
+    let time = ran.stdout.find("\"duration_ms\":").map(|at| {
+        let rest = &ran.stdout[at..];
+        rest[..rest.find(',').unwrap()].to_owned()
+    });
+    let shown = ran.shown();
+    match time {
+        Some(time) => shown.replace(&time, "\"duration_ms\":0"),
+        None => shown,
+    }
+}
+
+#[test]
+fn a_command_answers_in_every_format() {
+    let machine = machine();
+    let run = |format: &str| {
+        let ran = machine.run(&["-p", "/count", "-o", format]);
+        machine.readable(&shown(&ran))
+    };
+    insta::assert_snapshot!(run("text"), @"");
+    insta::assert_snapshot!(run("json"), @"");
+    insta::assert_snapshot!(run("stream-json"), @"");
+    // Nothing was said, so nothing is kept.
+    assert_eq!(machine.session_files(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_command_may_ask_the_model() {
+    let machine = machine();
+    assert_eq!(machine.run(&["-p", "/ask hi"]).answer(), "asking\nhi\n");
+    assert_eq!(machine.run(&["x", "ask", "hi"]).answer(), "asking\nhi\n");
+    let ran = machine.run(&["-p", "/ask hi", "-o", "json"]);
+    assert_eq!(ran.result()["text"], "hi");
+    let ran = machine.run(&["-p", "/ask hi", "-o", "stream-json"]);
+    let kinds: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|object| object["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds[..2], ["init", "command_output"]);
+    assert!(kinds.contains(&"user_message".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn one_that_fails_is_exit_1_and_other_slashes_are_prompts() {
+    let machine = machine();
+    insta::assert_snapshot!(machine.run(&["-p", "/raises"]).shown(), @"");
+    let result = machine.run(&["-p", "/raises", "-o", "json"]).result();
+    assert_eq!(result["status"], "failed");
+    assert_eq!(result["error"]["kind"], "command");
+    assert_eq!(
+        machine.run(&["-p", "/usr/bin/env, please say hi"]).answer(),
+        "hi\n"
+    );
+}
+
+#[test]
+fn they_are_listed() {
+    let machine = machine();
+    insta::assert_snapshot!(machine.run(&["x"]).shown(), @"");
+    let list: serde_json::Value =
+        serde_json::from_str(&machine.run(&["x", "--json"]).answer()).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 5);
+    assert_eq!(
+        list[1],
+        serde_json::json!({ "name": "count", "description": "Does count.\nAnd more.", "source": "commands" })
+    );
+    let none = machine.run(&["x", "--no-extensions"]);
+    insta::assert_snapshot!(none.shown(), @"");
+}
+
+#[test]
+fn scripts_run_them() {
+    let machine = machine();
+    assert_eq!(
+        machine.run(&["x", "/greet", "a", "--json", "-p"]).answer(),
+        "hello, a --json -p\n"
+    );
+    assert_eq!(machine.run(&["x", "nothing"]).answer(), "");
+    let counted = machine.run(&["x", "count"]);
+    assert_eq!((counted.code, &*counted.stdout), (Some(4), "seven\n"));
+    let counted = machine.run(&["x", "--json", "count"]);
+    assert_eq!(
+        (counted.code, &*counted.stdout),
+        (Some(4), "{\n  \"n\": 7\n}\n")
+    );
+    assert_eq!(machine.run(&["x", "--json", "greet"]).answer(), "null\n");
+    insta::assert_snapshot!(machine.run(&["x", "raises"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["x", "gret"]).shown(), @"");
+}
+
+#[test]
+fn many_need_no_model() {
+    let machine = machine();
+    machine.write_config("");
+    assert_eq!(machine.run(&["x", "greet", "b"]).answer(), "hello, b\n");
+}

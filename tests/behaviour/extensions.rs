@@ -1,0 +1,334 @@
+//! What a user's own extension can do: one small extension for each thing, run by the program.
+
+use serde_json::Value;
+
+use crate::support::{Machine, Ran};
+
+/// A machine whose model calls `tool` once, says `done`, and answers any other agent with `inner`.
+fn calling(tool: &str, input: &str) -> Machine {
+    Machine::with_script(&format!(
+        "[[steps]]\nwhen = {{ last = \"go\", last_role = \"user\" }}\nplay = [{{ tool = \"{tool}\", input = {input} }}]\n\
+         [[steps]]\nwhen = {{ last = \"inner\" }}\nplay = [{{ text = \"an answer of its own\" }}]\n\
+         [[steps]]\nwhen = {{ last_role = \"tool\" }}\nplay = [{{ text = \"done\" }}]\n"
+    ))
+}
+
+/// The result of the one tool call, as the model reads it.
+#[track_caller]
+fn result_of(machine: &Machine) -> String {
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.stderr, "", "{}", ran.shown());
+    let results: Vec<Value> = objects(&ran, "tool_result");
+    assert_eq!(results.len(), 1, "{}", ran.shown());
+    assert_eq!(ran.result()["text"], "done");
+    machine.readable(results[0]["output"].as_str().unwrap())
+}
+
+fn objects(ran: &Ran, kind: &str) -> Vec<Value> {
+    let lines = ran.stdout.lines();
+    let objects = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    objects.filter(|object| object["type"] == kind).collect()
+}
+
+#[test]
+fn it_finds_the_layers_and_prints_beside_the_answer() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"hello\" }]");
+    machine.file("work/.panto/x", "");
+    machine.extension(
+        "list-layers",
+        "for _, layer in ipairs(panto.ext.dirs.layers) do\n\
+           print(layer.name, layer.name ~= 'base' and layer.dir .. '/skills' or nil)\n\
+         end\n\
+         print(panto.ext.dirs.home, panto.ext.dirs.project_root, '\\27[2J')",
+    );
+    insta::assert_snapshot!(machine.run(&["-p", "hi", "--trust"]).shown(), @"");
+}
+
+#[test]
+fn it_declares_a_tool_by_returning_it() {
+    let machine = calling("echo", "{ message = \"hi there\" }");
+    machine.file(
+        "home/.config/panto/tools/echo.lua",
+        "return {\n\
+           name = 'echo', description = 'Gives a message back.',\n\
+           schema = { type = 'object', properties = { message = { type = 'string' } }, required = { 'message' } },\n\
+           handler = function(input, context)\n\
+             assert(context.tool_call_id == 'call_1')\n\
+             return ('%s says %s'):format(context.tool_name, input.message)\n\
+           end,\n\
+         }",
+    );
+    assert_eq!(result_of(&machine), "echo says hi there");
+}
+
+#[test]
+fn it_greets_by_a_slash_command() {
+    let machine = Machine::with_script("steps = []");
+    machine.extension(
+        "greet",
+        "panto.ext.register_command {\n\
+           name = 'greet', description = 'Greets somebody.',\n\
+           handler = function(args) return 'Good day, ' .. (args == '' and 'stranger' or args) end,\n\
+         }",
+    );
+    assert_eq!(
+        machine.run(&["-p", "/greet  Ada "]).answer(),
+        "Good day, Ada\n"
+    );
+    assert_eq!(
+        machine.run(&["x", "greet"]).answer(),
+        "Good day, stranger\n"
+    );
+}
+
+#[test]
+fn it_hides_what_a_tool_said() {
+    let machine = calling("reveal", "{}");
+    machine.extension(
+        "redact",
+        "panto.ext.register_tool { name = 'reveal', description = 'd', schema = { type = 'object' },\n\
+           handler = function() return 'the password is swordfish' end }\n\
+         panto.ext.on('tool_result', function(event)\n\
+           if event.tool_name == 'reveal' then event.output = event.output:gsub('swordfish', '…') end\n\
+         end)",
+    );
+    assert_eq!(result_of(&machine), "the password is …");
+    let id = machine.only_session();
+    let kept = machine.run(&["session", "export", &id, "--format", "jsonl"]);
+    assert!(!kept.answer().contains("swordfish"));
+}
+
+#[test]
+fn it_changes_what_a_person_says_and_what_a_tool_gets() {
+    let machine = calling("echo", "{ n = 1 }");
+    machine.extension(
+        "rewrite",
+        "panto.ext.register_tool { name = 'echo', description = 'd', schema = { type = 'object' },\n\
+           handler = function(input) return tostring(input.n) end }\n\
+         panto.ext.on('user_message', function(event) event.text = 'please ' .. event.text end)\n\
+         panto.ext.on('tool_call_complete', function(event) event.input = { n = event.input.n + 1 } end)",
+    );
+    assert_eq!(result_of(&machine), "2");
+    let shown = machine.run(&["session", "show", &machine.only_session()]);
+    assert!(shown.answer().contains("please go"));
+}
+
+#[test]
+fn a_component_does_nothing_without_a_screen() {
+    let machine = calling("echo", "{}");
+    machine.extension(
+        "badge",
+        "panto.ext.register_tool { name = 'echo', description = 'd', schema = { type = 'object' }, handler = function() return 'x' end }\n\
+         panto.ext.on('tool_details', function(event)\n\
+           assert(event:get_component() == nil)\n\
+           local handle = event:set_component { render = function() error('never drawn') end }\n\
+           handle:invalidate()\n\
+           handle:set_pinned(true)\n\
+           panto.ext.emit('badge', { tool = event.tool_name, shown = handle:alive() })\n\
+         end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.stderr, "");
+    assert_eq!(
+        objects(&ran, "custom"),
+        [
+            serde_json::json!({ "type": "custom", "name": "badge", "data": { "tool": "echo", "shown": false } })
+        ]
+    );
+}
+
+#[test]
+fn it_is_the_provider() {
+    let machine = Machine::without_config();
+    machine.write_config("model = \"mine:large\"\nproviders.mine.protocol = \"demo\"\n");
+    machine.extension(
+        "demo-provider",
+        "panto.ext.register_protocol {\n\
+           name = 'demo',\n\
+           effort_levels = { { label = 'low', detail = 'short' }, { label = 'high' } },\n\
+           open = function(request)\n\
+             local events = {\n\
+               { type = 'text_delta', text = request.model .. ' of ' .. request.provider },\n\
+               { type = 'text_delta', text = request.effort and ', effort ' .. request.effort or '' },\n\
+               { type = 'done', usage = { input = 3, output = 2 } },\n\
+             }\n\
+             return { next = function() return table.remove(events, 1) end, close = function() end }\n\
+           end,\n\
+         }",
+    );
+    assert_eq!(machine.run(&["-p", "hi"]).answer(), "large of mine\n");
+    let ran = machine.run(&["-p", "hi", "--reasoning", "high", "-o", "json"]);
+    let result = ran.result();
+    assert_eq!(result["text"], "large of mine, effort high");
+    assert_eq!(
+        result["usage"],
+        serde_json::json!({ "input": 3, "output": 2 })
+    );
+}
+
+#[test]
+fn a_protocol_that_nobody_registers_is_named() {
+    let machine = Machine::without_config();
+    machine.write_config("model = \"mine:large\"\nproviders.mine.protocol = \"demo\"\n");
+    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"");
+}
+
+#[test]
+fn it_steers_the_turn_and_queues_another_one() {
+    let machine = Machine::with_script(
+        "[[steps]]\nplay = [{ tool = \"check\", input = {} }]\n\
+         [[steps]]\nwhen = { last = \"look again\" }\nplay = [{ text = \"I looked again.\" }]\n\
+         [[steps]]\nwhen = { last = \"sum up\" }\nplay = [{ text = \"All is well.\" }]\n",
+    );
+    machine.extension(
+        "submits",
+        "panto.ext.register_tool { name = 'check', description = 'd', schema = { type = 'object' }, handler = function()\n\
+           panto.ext.agent:submit('sum up', { followup = true })\n\
+           panto.ext.agent:submit('look again')\n\
+           return 'checked'\n\
+         end }\n\
+         panto.ext.on('agent_submission', function() panto.ext.emit('queued', {}) end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.stderr, "");
+    let said: Vec<Value> = objects(&ran, "user_message");
+    let said: Vec<&str> = said.iter().map(|it| it["text"].as_str().unwrap()).collect();
+    assert_eq!(said, ["go", "look again", "sum up"]);
+    assert_eq!(objects(&ran, "custom").len(), 2);
+    assert_eq!(ran.result()["turns"], 2);
+    let ran = machine.run(&["-p", "go"]);
+    assert_eq!(ran.answer(), "I looked again.\nAll is well.\n");
+}
+
+/// Waits for the loop, for so many milliseconds.
+const SLEEP: &str = "local uv = require('luv')\n\
+     local function sleep(ms)\n\
+       local co, timer = coroutine.running(), uv.new_timer()\n\
+       timer:start(ms, 0, function() timer:close() coroutine.resume(co) end)\n\
+       coroutine.yield()\n\
+     end\n";
+
+#[test]
+fn it_runs_a_job_and_reads_its_events() {
+    let machine = calling("inspect", "{}");
+    let body = format!(
+        "{SLEEP}\
+         local function inspect(worker)\n\
+           local job = assert(worker:run_async {{ prompt = 'inner', metadata = {{ source = 'extension' }} }})\n\
+           local seen = {{}}\n\
+           repeat\n\
+             sleep(1)\n\
+             local event = job:next_event()\n\
+             while event do\n\
+               seen[#seen + 1] = event.type\n\
+               event = job:next_event()\n\
+             end\n\
+           until job:result()\n\
+           local result = job:result()\n\
+           job:close()\n\
+           job:close()\n\
+           return result, seen\n\
+         end\n\
+         panto.ext.register_tool {{ name = 'inspect', description = 'd', schema = {{ type = 'object' }}, handler = function()\n\
+           local config = assert(panto.ext.resolve_model())\n\
+           local worker = assert(panto.agent {{ config = config, store = panto.null_store() }})\n\
+           local result, seen = inspect(worker)\n\
+           return table.concat({{ result.status, result.text, seen[1], seen[#seen] }}, '; ')\n\
+         end }}"
+    );
+    machine.extension("jobs", &body);
+    assert_eq!(
+        result_of(&machine),
+        "completed; an answer of its own; turn_start; settled"
+    );
+    let ran = machine.run(&["-p", "go", "-o", "json"]);
+    // The worker's request counts as the session's do.
+    assert_eq!(ran.result()["requests"], 3);
+}
+
+#[test]
+fn it_reads_what_was_said_in_other_sessions() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"Forty-two.\" }]");
+    machine.extension(
+        "recall",
+        "panto.ext.register_command { name = 'recall', description = 'd', handler = function()\n\
+           local store = panto.file_system_jsonl_store { dir = panto.ext.session_info().directory }\n\
+           local conversation = assert(store:load(assert(store:latest())))\n\
+           for i, message in ipairs(conversation:messages()) do\n\
+             print(i, message.role, #message.blocks)\n\
+           end\n\
+           local recent = store:load_messages(store:latest(), { limit = 1, from_end = true, role = 'user' })\n\
+           return conversation:transcript() .. '\\n' .. #recent\n\
+         end }",
+    );
+    machine.run(&["-p", "What is the answer?"]).answer();
+    insta::assert_snapshot!(machine.run(&["x", "recall"]).shown(), @"");
+}
+
+#[test]
+fn a_tool_waits_for_the_loop() {
+    let machine = calling("stat", "{ path = \"here\" }");
+    machine.file("work/here", "12345");
+    machine.extension(
+        "stat",
+        "local uv = require('luv')\n\
+         local function await_stat(path)\n\
+           local co, outcome = assert(coroutine.running()), nil\n\
+           uv.fs_stat(path, function(err, stat)\n\
+             outcome = { err, stat }\n\
+             assert(coroutine.resume(co))\n\
+           end)\n\
+           coroutine.yield()\n\
+           return table.unpack(outcome, 1, 2)\n\
+         end\n\
+         panto.ext.register_tool { name = 'stat', description = 'd', schema = { type = 'object' }, handler = function(input)\n\
+           local err, stat = await_stat(input.path)\n\
+           if err then return nil, err end\n\
+           return stat.size .. ' bytes'\n\
+         end }",
+    );
+    assert_eq!(result_of(&machine), "5 bytes");
+}
+
+#[test]
+fn it_makes_workers_of_listed_models_and_no_others() {
+    let machine = calling("work", "{}");
+    machine.extension(
+        "workers",
+        "local function new_worker(model)\n\
+           local config, message = panto.ext.resolve_model { model = model }\n\
+           if not config then return nil, message end\n\
+           return panto.agent { config = config, store = panto.null_store() }\n\
+         end\n\
+         panto.ext.register_tool { name = 'work', description = 'd', schema = { type = 'object' }, handler = function()\n\
+           local none, message = new_worker('test:modal')\n\
+           assert(none == nil)\n\
+           local worker <close> = assert(new_worker('test:model'))\n\
+           local text\n\
+           for event in assert(worker:run('inner')):events() do\n\
+             if event.type == 'settled' then text = event.text end\n\
+           end\n\
+           return text .. '; ' .. message\n\
+         end }",
+    );
+    assert_eq!(
+        result_of(&machine),
+        "an answer of its own; `test:modal` is not listed; did you mean `test:model`?"
+    );
+}
+
+#[test]
+fn one_that_fails_is_named_and_the_others_work() {
+    let machine = calling("echo", "{}");
+    machine.extension(
+        "good",
+        "panto.ext.register_tool { name = 'echo', description = 'd', schema = { type = 'object' }, handler = function() return 'fine' end }",
+    );
+    machine.extension("raises", "error('at once')");
+    machine.file(
+        "home/.config/panto/extensions/syntax.lua",
+        "return {\nname = }\n",
+    );
+    machine.file("home/.config/panto/extensions/shape.lua", "return 7");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).shown(), @"");
+}
