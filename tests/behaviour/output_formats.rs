@@ -86,7 +86,7 @@ fn stream_json_tells_everything_and_ends_in_one_result() {
         .iter()
         .map(|object| object["type"].as_str().unwrap())
         .collect();
-    insta::assert_snapshot!(kinds.join(" "), @"init turn_start user_message thinking thinking_delta thinking_complete assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete tool tool_details tool_delta tool_call_complete usage tool_result assistant_text assistant_text_delta attempt_discarded retry assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete usage result");
+    insta::assert_snapshot!(kinds.join(" "), @"init turn_start user_message thinking thinking_delta thinking_complete assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete tool tool_details tool_delta tool_call_complete usage tool_dispatch_start tool_result assistant_text assistant_text_delta attempt_discarded retry assistant_text assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_delta assistant_text_complete usage result");
     assert_eq!(objects[0]["version"], 1);
     assert_eq!(objects[0]["model"], "test:model");
     assert_eq!(objects[0]["cwd"], machine.work().to_str().unwrap());
@@ -123,7 +123,7 @@ fn verbose_tells_about_tools_on_standard_error() {
     panto: session ID
     panto: model test:model
     panto: read {"path":"x"}
-    panto: read error: There is no tool `read`: no tools are available.
+    panto: read error: `x` does not exist
     panto: end, usage not reported
     "#);
 }

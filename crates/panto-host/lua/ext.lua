@@ -167,6 +167,10 @@ function ext.models(options) end
 ---@return string? message
 function ext.resolve_model(options) end
 
+---The directory that the session works in; the process's own may be another one.
+---@return string directory
+function ext.cwd() end
+
 --- Gives what the configuration has for an extension.
 ---@param name string
 ---@return table<string, any> settings empty if there are none

@@ -36,7 +36,10 @@ fn tools() -> &'static str {
     "local schema = { type = 'object' }\n\
      panto.ext.register_tool { name = 'good', description = 'd', schema = schema, handler = function(_, context)\n\
        context.output('working') return 'fine' end }\n\
-     panto.ext.register_tool { name = 'bad', description = 'd', schema = schema, handler = function() error('broken') end }"
+     panto.ext.register_tool { name = 'bad', description = 'd', schema = schema, handler = function()\n\
+       local uv, co = require('luv'), coroutine.running()\n\
+       uv.new_timer():start(5, 0, function() coroutine.resume(co) end) coroutine.yield()\n\
+       error('broken') end }"
 }
 
 #[test]
