@@ -57,7 +57,7 @@ fn a_turn_with_thinking_text_and_two_tools_is_told_in_order() {
         ask(&mut live, "go").await;
         live.end().await;
     });
-    insta::assert_snapshot!(log_of(&desk.path("log")));
+    insta::assert_snapshot!(desk.plain(&log_of(&desk.path("log"))));
 }
 
 #[test]

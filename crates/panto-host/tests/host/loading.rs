@@ -99,7 +99,7 @@ fn canonical_directories_beat_paths_and_equals_are_an_error_that_names_both() {
         unwanted (user) denied
         a (user) shadowed by ROOT/config/panto/extensions/a.lua
         unwanted (user) denied
-        same (user) failed: `/tmp/.tmp0lrhvP/config/panto/extensions/x.lua` has an extension of this name too, and neither beats the other; the first one is used
+        same (user) failed: `/tmp/.tmpptrCFL/config/panto/extensions/x.lua` has an extension of this name too, and neither beats the other; the first one is used
         p (user) active
         single (user) active
         a (user) active
@@ -170,7 +170,7 @@ fn registrations_of_two_extensions_clash_by_name_and_an_owner_may_replace_its_ow
         assert!(transcript.contains("second"), "{transcript}");
         live.end().await;
     });
-    insta::assert_snapshot!(desk.said().join("\n"), @"error: ROOT/config/panto/extensions/b.lua: extension `b`: ROOT/config/panto/extensions/b.lua:3: the tool `mine` is registered already, by `a`");
+    insta::assert_snapshot!(desk.said().join("\n"), @"error: ROOT/config/panto/extensions/b.lua:3: extension `b`: the tool `mine` is registered already, by `a`");
 }
 
 #[test]
