@@ -315,7 +315,6 @@ fn a_place_that_cannot_be_written_is_said() {
     exit 2
     -- stdout
     -- stderr
-    warning: could not use the list of trusted projects, `ROOT/home/.local/share/panto/trust.json`: Not a directory (os error 20)
     error: could not read `ROOT/home/.local/share/panto/auth/credentials.json`
       cause: Not a directory (os error 20)
       hint: what was stored before is as it was; XDG_DATA_HOME says where panto keeps its data

@@ -8,6 +8,7 @@
 mod architecture;
 mod bundle;
 mod closed_output;
+mod coding;
 mod commands;
 mod demo;
 mod disk_trouble;

@@ -35,6 +35,8 @@ pub const GRACE: Duration = Duration::from_secs(2);
 pub struct Composer {
     /// Where agents run.
     pub agents: Handle,
+    /// The system, such as `linux`.
+    pub os: &'static str,
     /// Where things lie.
     pub dirs: Dirs,
     /// The home directory.
@@ -73,6 +75,8 @@ pub struct Composer {
     pub base_prompt: Option<String>,
     /// The themes of the process.
     pub themes: Arc<Themes>,
+    /// How long an extension may take to activate.
+    pub activation_limit: Duration,
     /// Who hears what a person should hear once.
     pub report: Arc<dyn Fn(&Diagnostic)>,
     /// Who gets what Lua prints: text from outside, without the newline at its end.
@@ -281,6 +285,7 @@ impl Composer {
                 shown.as_ref().is_none_or(is) && !is(&hidden)
             }),
             prompt: self.prompt(),
+            activation_limit: self.activation_limit,
             report: Box::new(move |diagnostic| report(diagnostic)),
             print: Box::new(move |text| print(text)),
         })
@@ -293,7 +298,7 @@ impl Composer {
         Some(PromptFacts {
             base,
             cwd: cwd.to_owned(),
-            os: std::env::consts::OS,
+            os: self.os,
             // An RFC 3339 time begins with its day.
             date: now.get(..10).unwrap_or_default().to_owned(),
             git_branch: git_branch(cwd),

@@ -45,7 +45,7 @@ pub use prompt::{PromptFacts, git_branch};
 use hooks::HostHooks;
 use shared::Shared;
 
-/// How long an extension may take to activate.
+/// How long an extension may take to activate, unless said otherwise.
 pub const ACTIVATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// What a host is made of.
@@ -86,6 +86,8 @@ pub struct HostOptions {
     pub shows_tool: Box<dyn Fn(&str) -> bool>,
     /// What the system prompt says besides what extensions add. `None` leaves the agent's alone.
     pub prompt: Option<PromptFacts>,
+    /// How long an extension may take to activate.
+    pub activation_limit: Duration,
     /// Who hears what a person should hear once.
     pub report: Box<dyn Fn(&Diagnostic)>,
     /// Who gets what Lua prints: text from outside, without the newline at its end.

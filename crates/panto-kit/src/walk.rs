@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::stop::Stop;
 
-/// Where version control keeps what is its own. It is never looked at.
+/// Where version control keeps what is its own. It counts as ignored.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 /// How many names are looked at for those that are alike.
 const MAX_NAMES: usize = 10_000;
@@ -27,7 +28,7 @@ pub struct Selection {
     pub depth: Option<usize>,
     /// Also what begins with a dot.
     pub hidden: bool,
-    /// Also what `.gitignore`, `.ignore` and `.git/info/exclude` name.
+    /// Also what `.gitignore`, `.ignore` and `.git/info/exclude` name, and `.git` itself.
     pub ignored: bool,
 }
 
@@ -135,7 +136,27 @@ impl Unreadable {
     }
 }
 
-/// Finds the first `limit` entries below `root` in the order of their paths, of one kind or any.
+/// How much of a tree is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How many entries are given.
+    pub limit: usize,
+    /// After how many entries, wanted or not, the walk ends. What it has found then depends on
+    /// chance.
+    pub max_visited: usize,
+}
+
+impl Bounds {
+    /// All of a tree is looked at, and so many entries are given.
+    pub fn first(limit: usize) -> Self {
+        Self {
+            limit,
+            max_visited: usize::MAX,
+        }
+    }
+}
+
+/// Finds the first entries below `root` in the order of their paths, of one kind or any.
 ///
 /// # Errors
 ///
@@ -144,7 +165,7 @@ pub fn walk(
     root: &Path,
     selection: &Selection,
     kind: Option<EntryKind>,
-    limit: usize,
+    bounds: Bounds,
     stop: &Stop,
 ) -> Result<Walked, WalkError> {
     let globs = Globs::new(&selection.globs)?;
@@ -152,9 +173,11 @@ pub fn walk(
     std::fs::read_dir(root).map_err(|error| WalkError::Root(root.to_owned(), error))?;
     // The least that are wanted are kept, so that memory has a bound and the answer is always the same.
     let found: Mutex<(BTreeSet<Entry>, Walked)> = Mutex::default();
+    let visited = AtomicUsize::new(0);
     builder.build_parallel().run(|| {
         Box::new(|entry| {
-            if stop.is_asked() {
+            let is_enough = visited.fetch_add(1, Ordering::Relaxed) >= bounds.max_visited;
+            if is_enough || stop.is_asked() {
                 return WalkState::Quit;
             }
             let entry = match entry {
@@ -178,7 +201,7 @@ pub fn walk(
             let (kept, walked) = &mut *found.lock();
             walked.total += 1;
             kept.insert(entry);
-            if kept.len() > limit {
+            if kept.len() > bounds.limit {
                 kept.pop_last();
             }
             WalkState::Continue
@@ -244,11 +267,13 @@ impl Selection {
             .max_depth(self.depth)
             // A tree need not be a repository, and what a user ignores everywhere is not the tree's.
             .require_git(false)
-            .git_global(false)
-            .filter_entry(|entry| {
+            .git_global(false);
+        if !self.ignored {
+            builder.filter_entry(|entry| {
                 let name = entry.file_name();
                 entry.depth() == 0 || !VERSION_CONTROL.iter().any(|own| name == *own)
             });
+        }
         Ok(builder)
     }
 }
@@ -331,7 +356,14 @@ mod tests {
 
     fn paths(root: &Path, selection: &Selection, limit: usize) -> (String, usize) {
         let kind = Some(EntryKind::File);
-        let walked = walk(root, selection, kind, limit, &Stop::default()).unwrap();
+        let walked = walk(
+            root,
+            selection,
+            kind,
+            Bounds::first(limit),
+            &Stop::default(),
+        )
+        .unwrap();
         let below = |entry: &Entry| entry.path.strip_prefix(root).unwrap().display().to_string();
         let paths: Vec<_> = walked.entries.iter().map(below).collect();
         (paths.join(" "), walked.total)

@@ -470,6 +470,7 @@ function Conversation:set_message_metadata(position, metadata) end
 ---@field omitted_bytes integer? unread output of a tool that was not kept
 ---@field result_ok boolean?
 ---@field status "ok"|"error"|"cancelled"?
+---@field details table<string, any>? what a tool tells the host and extensions, and no model
 ---@field usage panto.Usage?
 ---@field cost number?
 ---@field stop string?

@@ -11,6 +11,7 @@ use mlua::{Lua, LuaString, Table, Value};
 use pantograph::{Event, Outcome, ProviderError, ToolStatus, TurnError, UsageTotal, with_causes};
 
 use crate::message::usage_table;
+use crate::module::object_to_lua;
 
 /// Makes Lua tables of one turn's events, in order, as `stream:next()` gives them.
 #[derive(Default)]
@@ -157,11 +158,15 @@ impl EventTables {
                 tool_name,
                 output,
                 status,
+                details,
             } => {
                 call(&table, id, tool_name)?;
                 table.raw_set("output", &**output)?;
                 table.raw_set("result_ok", *status == ToolStatus::Ok)?;
                 table.raw_set("status", status.as_str())?;
+                if !details.is_empty() {
+                    table.raw_set("details", object_to_lua(lua, details)?)?;
+                }
             }
             Event::Usage {
                 message_id: _,

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use mlua::{AnyUserData, Function, Lua, Table};
-use pantograph::{AgentConfig, Block, Message, SessionStore, ToolDeclaration};
+use mlua::{AnyUserData, Function, Lua, Table, Value};
+use pantograph::{AgentConfig, Block, Message, Metadata, SessionStore, ToolDeclaration};
 use tokio::sync::oneshot;
 
 use crate::agent::{self, Lender, LuaAgent};
@@ -65,7 +65,24 @@ pub fn open(lua: &Lua, embedding: Embedding) -> mlua::Result<Module> {
 }
 
 /// Keeps the module working for as long as the Lua state is there.
-struct Opened(#[expect(dead_code, reason = "kept, never read")] Rc<State>);
+struct Opened(Rc<State>);
+
+/// A JSON object as the module of `lua` has it; nil if there is no module any more.
+pub(crate) fn object_to_lua(lua: &Lua, object: &Metadata) -> mlua::Result<Value> {
+    let state = lua
+        .app_data_ref::<Opened>()
+        .map(|opened| Rc::clone(&opened.0));
+    let Some(state) = state else {
+        return Ok(Value::Nil);
+    };
+    match state.json.object_to_lua(lua, object) {
+        Ok(value) => Ok(value),
+        Err(Fault::Lua(error)) => Err(error),
+        Err(Fault::Misuse(message) | Fault::Expected(message)) => {
+            Err(mlua::Error::runtime(message))
+        }
+    }
+}
 
 /// The module of one Lua state, and its host's way to hand values in. Clones are the same module; functions that Lua
 /// holds must not keep one, since it holds Lua values.

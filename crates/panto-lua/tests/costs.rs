@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use mlua::{Function, Lua};
 use panto_lua::{Embedding, Module};
 use pantograph::protocol::ToolChoice;
-use pantograph::{AgentConfig, Model, ModelRef};
+use pantograph::{Agent, AgentConfig, Model, ModelRef};
 use pantograph_scripted::{Gate, Script, ScriptedProtocol, Step, Text};
 
 struct Counting;
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
-/// Lua's memory comes through the same allocator. It is aligned for anything, as C has it, and
-/// nothing that the module allocates needs so much.
+/// Lua's memory comes through the same allocator. It is aligned for anything, as C has it. Of what
+/// the module allocates only its few hash tables are, and no event has one.
 const LUA_ALIGN: usize = 16;
 
 thread_local! {
@@ -56,11 +56,12 @@ struct Machine {
 }
 
 fn machine(script: Script) -> Machine {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2);
+    machine_in(runtime.enable_all().build().unwrap(), script)
+}
+
+fn machine_in(runtime: tokio::runtime::Runtime, script: Script) -> Machine {
     let lua = Lua::new();
     let module = panto_lua::open(&lua, Embedding::new(runtime.handle().clone())).unwrap();
     let config = module.config(
@@ -91,14 +92,20 @@ fn allocations(function: &Function) -> u64 {
 #[test]
 fn costs_stay_within_their_bounds() {
     an_event_costs_two_rust_allocations_at_most();
+    so_does_its_whole_way_from_the_turn();
     a_live_job_costs_less_than_64_kilobytes();
 }
 
-fn an_event_costs_two_rust_allocations_at_most() {
-    const BLOCKS: u64 = 250;
-    // Each block is three events: deltas of different blocks do not merge.
+const BLOCKS: u64 = 250;
+
+/// Each block is three events: deltas of different blocks do not merge.
+fn blocks() -> Script {
     let step = (0..BLOCKS).fold(Step::new(), |step, _| step.then(Text::new("some text")));
-    let machine = machine(Script::new().step(step));
+    Script::new().step(step)
+}
+
+/// Starts a job, and gives the function that reads all its events, and counts them in `count`.
+fn reader(machine: &Machine) -> Function {
     let chunk = machine.lua.load(
         r#"
         job = panto.agent { config = config, store = panto.null_store() }
@@ -114,7 +121,12 @@ fn an_event_costs_two_rust_allocations_at_most() {
         end
         "#,
     );
-    let read: Function = chunk.eval().unwrap();
+    chunk.eval().unwrap()
+}
+
+fn an_event_costs_two_rust_allocations_at_most() {
+    let machine = machine(blocks());
+    let read = reader(&machine);
     machine.runtime.block_on(machine.module.turns().settled());
     let rust = allocations(&read);
     let events: u64 = machine.lua.globals().get("count").unwrap();
@@ -123,6 +135,36 @@ fn an_event_costs_two_rust_allocations_at_most() {
         rust <= 2 * events,
         "{events} events cost {rust} allocations"
     );
+}
+
+/// Against the same turn without a job, on one thread, where all allocations count.
+fn so_does_its_whole_way_from_the_turn() {
+    let runtime = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap()
+    };
+    let agent = Agent::builder(
+        Arc::new(ScriptedProtocol::new(blocks())),
+        Model::new(ModelRef::parse("scripted:demo").unwrap()),
+    );
+    let agent = agent.ephemeral();
+    let before = ALLOCATIONS.get();
+    runtime().block_on(async {
+        let mut turn = agent.run("x").unwrap();
+        while turn.next().await.is_some() {}
+    });
+    let plain = ALLOCATIONS.get() - before;
+
+    let machine = machine_in(runtime(), blocks());
+    let before = ALLOCATIONS.get();
+    let read = reader(&machine);
+    machine.runtime.block_on(machine.module.turns().settled());
+    read.call::<()>(()).unwrap();
+    let job = ALLOCATIONS.get() - before;
+    let events: u64 = machine.lua.globals().get("count").unwrap();
+    assert!(events >= 3 * BLOCKS, "{events} events");
+    let own = job.saturating_sub(plain);
+    assert!(own <= 2 * events, "{events} events cost {own} allocations");
 }
 
 fn a_live_job_costs_less_than_64_kilobytes() {

@@ -1,9 +1,8 @@
--- How Lua code is entered: handlers as coroutines that report their own end, and calls that must not wait.
-local report, abandoned, yielded, traceback, create, MUST_NOT_WAIT = ...
+-- How Lua code is entered: what is made of errors, and calls that must not wait.
+local traceback, create, MUST_NOT_WAIT = ...
 local find = string.find
-local error, pcall, setmetatable, tostring, type, xpcall = error, pcall, setmetatable, tostring, type, xpcall
-local close, isyieldable, resume, status, yield =
-  coroutine.close, coroutine.isyieldable, coroutine.resume, coroutine.status, coroutine.yield
+local pcall, tostring, type, xpcall = pcall, tostring, type, xpcall
+local close, resume, status = coroutine.close, coroutine.resume, coroutine.status
 
 local function text_of(e)
   if type(e) == "string" then
@@ -25,26 +24,6 @@ local function on_error(e)
   return { message = text_of(e), traceback = traceback() }
 end
 
--- Settles a call whose coroutine was closed by somebody else.
-local guard = {
-  __close = function(self)
-    if self.key then
-      abandoned(self.key)
-    end
-  end,
-}
-
-local function done(ended)
-  ended.key = nil
-end
-
---- Runs a handler. Whoever resumes the coroutine last, the end is reported from inside it.
-local function enter(key, handler, ...)
-  local running <close> = setmetatable({ key = key }, guard)
-  report(key, xpcall(handler, on_error, ...))
-  done(running)
-end
-
 local function finish(co, alive, ok, ...)
   if status(co) == "suspended" then
     close(co)
@@ -63,13 +42,4 @@ local function call(f, ...)
   return finish(co, resume(co, f, on_error, ...))
 end
 
--- Where nothing can be yielded across, such as in a comparison of `table.sort`, Lua's own message says nothing of the
--- entry point. It fails as a whole, even if the error is caught.
-function coroutine.yield(...)
-  if not isyieldable() and yielded() then
-    error(MUST_NOT_WAIT, 2)
-  end
-  return yield(...)
-end
-
-return enter, call, close
+return on_error, call, close

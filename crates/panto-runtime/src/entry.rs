@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use mlua::{Function, Lua, MultiValue, Value};
+use mlua::{Function, LightUserData, Lua, MultiValue, Table, Value};
 
 use crate::executor::Executor;
 use crate::failure::Failure;
+use crate::frame::{Callbacks, ContextId, Frame, yield_function};
+use crate::tool_context;
 
 /// What a yield gets where nobody can wait for it.
 pub const MUST_NOT_WAIT: &str =
@@ -14,8 +16,6 @@ pub const MUST_NOT_WAIT: &str =
 
 /// The functions that Lua code is entered through.
 pub(crate) struct Entry {
-    /// The body of a handler's coroutine: key, handler, arguments.
-    pub(crate) enter: Function,
     /// Calls a function that must not wait.
     call: Function,
     /// `coroutine.close`.
@@ -29,37 +29,27 @@ const LEVEL_OF_RAISER: usize = 2;
 pub(crate) type Later = Rc<RefCell<Weak<Executor>>>;
 
 impl Entry {
-    /// Compiles the Lua half. `executor` is filled in before any of it is called.
-    pub(crate) fn new(lua: &Lua, create: Function, executor: &Later) -> mlua::Result<Self> {
-        let at = |executor: &Later| {
-            let executor = Rc::clone(executor);
-            move || executor.borrow().upgrade()
-        };
-        let executor_of = at(executor);
-        let report =
-            lua.create_function(move |_, (key, ok, values): (u64, bool, MultiValue)| {
-                if let Some(executor) = executor_of() {
-                    executor.ended(key, ok, values);
-                }
-                Ok(())
-            })?;
-        let executor_of = at(executor);
-        let abandoned = lua.create_function(move |_, key: u64| {
-            if let Some(executor) = executor_of() {
-                executor.abandoned(key);
-            }
-            Ok(())
-        })?;
-        let executor_of = at(executor);
-        let yielded = lua.create_function(move |_, ()| {
-            Ok(executor_of().is_some_and(|executor| executor.note_wait()))
-        })?;
+    /// Compiles the Lua half, and makes the frame of handlers. `executor` is filled in before any
+    /// of it is called.
+    pub(crate) fn new(
+        lua: &Lua,
+        create: Function,
+        executor: &Later,
+    ) -> mlua::Result<(Self, Frame)> {
         let traceback = lua.create_function(|lua, ()| lua.traceback(None, LEVEL_OF_RAISER))?;
-        let (enter, call, close) = lua
+        let (on_error, call, close) = lua
             .load(include_str!("entry.lua"))
             .set_name("=[panto]")
-            .call((report, abandoned, yielded, traceback, create, MUST_NOT_WAIT))?;
-        Ok(Self { enter, call, close })
+            .call((traceback, create, MUST_NOT_WAIT))?;
+        let callbacks = Callbacks {
+            ended: ended(lua, executor)?,
+            closed: closed(lua, executor)?,
+            on_error,
+            index: tool_context::index(lua, executor)?,
+        };
+        replace_yield(lua, executor)?;
+        let frame = Frame::new(lua, callbacks)?;
+        Ok((Self { call, close }, frame))
     }
 
     pub(crate) fn call(
@@ -81,4 +71,38 @@ impl Entry {
             }
         }
     }
+}
+
+fn ended(lua: &Lua, executor: &Later) -> mlua::Result<Function> {
+    let later = Rc::clone(executor);
+    lua.create_function(
+        move |_, (context, ok, values): (LightUserData, bool, MultiValue)| {
+            if let Some(executor) = later.borrow().upgrade() {
+                executor.ended(ContextId::at(context), ok, values);
+            }
+            Ok(())
+        },
+    )
+}
+
+fn closed(lua: &Lua, executor: &Later) -> mlua::Result<Function> {
+    let later = Rc::clone(executor);
+    lua.create_function(move |lua, context: LightUserData| {
+        if let Some(executor) = later.borrow().upgrade() {
+            executor.closed(ContextId::at(context), &lua.current_thread());
+        }
+        Ok(())
+    })
+}
+
+/// Where nothing can be yielded across, such as in a comparison of `table.sort`, Lua's own message
+/// says nothing of the entry point. It fails as a whole, even if the error is caught.
+fn replace_yield(lua: &Lua, executor: &Later) -> mlua::Result<()> {
+    let later = Rc::clone(executor);
+    let refused = lua.create_function(move |_, ()| {
+        let executor = later.borrow().upgrade();
+        Ok(executor.is_some_and(|executor| executor.note_wait()))
+    })?;
+    let coroutines: Table = lua.globals().get("coroutine")?;
+    coroutines.set("yield", yield_function(lua, refused, MUST_NOT_WAIT)?)
 }

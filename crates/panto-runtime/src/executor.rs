@@ -5,13 +5,15 @@
 //! Lua runs, since Lua may come back.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mlua::{Function, Lua, WeakLua};
+use mlua::{Lua, WeakLua};
 use panto_lua::Module;
 use pantograph::{Agent, ToolOutput, ToolReply};
 use tokio::runtime::Handle;
@@ -19,6 +21,7 @@ use tokio::runtime::Handle;
 use crate::entering::Entering;
 use crate::entry::Entry;
 use crate::failure::Failure;
+use crate::frame::Frame;
 use crate::handlers::{Batch, Start};
 use crate::hooks::{Hooks, LuaHooks};
 use crate::inbox::{Call, Inbox, Unit};
@@ -51,8 +54,8 @@ pub(crate) struct Executor {
     pub(crate) hooks: RefCell<Hooks>,
     pub(crate) turn_hooks: Arc<LuaHooks>,
     pub(crate) stores: Stores,
-    /// The `__index` of handlers' contexts.
-    pub(crate) context_index: Function,
+    /// What is below every handler.
+    pub(crate) frame: Frame,
     /// The native module.
     pub(crate) module: Module,
     pub(crate) entering: Entering,
@@ -65,6 +68,8 @@ pub(crate) struct Executor {
     /// What calls have answered and their turns do not know yet.
     pub(crate) answers: RefCell<Vec<(ToolReply, ToolOutput)>>,
     pub(crate) waits: Waits<Then>,
+    /// The key of the wait of each parked coroutine, which the wait keeps from being collected.
+    pub(crate) parked: RefCell<HashMap<usize, u64>>,
     pub(crate) is_ending: Cell<bool>,
 }
 
@@ -93,7 +98,7 @@ pub(crate) struct Parts {
     pub(crate) tools: Tools,
     pub(crate) turn_hooks: Arc<LuaHooks>,
     pub(crate) stores: Stores,
-    pub(crate) context_index: Function,
+    pub(crate) frame: Frame,
     pub(crate) module: Module,
 }
 
@@ -112,7 +117,7 @@ impl Executor {
             reports: parts.reports,
             tools: parts.tools,
             stores: parts.stores,
-            context_index: parts.context_index,
+            frame: parts.frame,
             module: parts.module,
             entering: parts.entering,
             lanes: RefCell::default(),
@@ -121,6 +126,7 @@ impl Executor {
             calls: RefCell::default(),
             live: Live::default(),
             answers: RefCell::default(),
+            parked: RefCell::default(),
             is_ending: Cell::new(false),
         }
     }
@@ -221,10 +227,22 @@ impl Executor {
             || !self.inbox.is_empty()
     }
 
-    /// Completes when a visit has something to do.
+    /// Completes when a visit has something to do, and the runtime has looked for events since the
+    /// last visit.
     pub(crate) async fn stirred(&self) {
+        let mut has_waited = false;
         while !self.has_work() {
-            self.inbox.rung().await;
+            let mut rung = pin!(self.inbox.rung());
+            poll_fn(|cx| {
+                let polled = rung.as_mut().poll(cx);
+                has_waited |= polled.is_pending();
+                polled
+            })
+            .await;
+        }
+        // Descriptors and timers are looked at also when there is always work.
+        if !has_waited {
+            tokio::task::yield_now().await;
         }
     }
 
@@ -241,7 +259,8 @@ impl Executor {
                 .map(|text| (*text).to_owned())
                 .or_else(|| panic.downcast_ref::<String>().cloned());
             let text = text.unwrap_or_else(|| "a panic without words".to_owned());
-            (self.reports.error)(&Failure::new(what, format!("internal error: {text}")));
+            self.reports
+                .error(&Failure::new(what, format!("internal error: {text}")));
         }
     }
 
@@ -269,5 +288,6 @@ impl Executor {
         drop(calls);
         self.streams.clear();
         self.waits.clear();
+        self.parked.borrow_mut().clear();
     }
 }

@@ -103,23 +103,29 @@ impl LuaHandle {
 
     /// Registers a protocol, as `{ name, open, effort_levels?, cancel_turn?, reset_context?,
     /// release_context?, close? }`, or replaces one that `owner` registered: streams that are open
-    /// go on as they began. Gives its name.
+    /// go on as they began, and with the last of them the replaced one is closed. Gives its name.
     ///
     /// # Errors
     ///
     /// What is wrong with the table; another owner has the name; the Lua state is gone.
     pub fn register_protocol(&self, owner: &str, protocol: Arg) -> Result<String, Fault> {
-        match self.executor() {
-            Some(executor) => executor.protocols.register(owner, protocol),
-            None => Err(Fault::of(&RegisterError::Gone)),
-        }
+        let (executor, lua) = self
+            .alive()
+            .ok_or_else(|| Fault::of(&RegisterError::Gone))?;
+        let name = executor.protocols.register(owner, protocol)?;
+        executor.close_idle_protocols(&lua);
+        Ok(name)
     }
 
     /// Takes a protocol away that `owner` registered; gives whether there was one. Streams that
     /// are open go on.
     pub fn unregister_protocol(&self, owner: &str, name: &str) -> bool {
-        self.executor()
-            .is_some_and(|executor| executor.protocols.unregister(owner, name))
+        let Some((executor, lua)) = self.alive() else {
+            return false;
+        };
+        let was_there = executor.protocols.unregister(owner, name);
+        executor.close_idle_protocols(&lua);
+        was_there
     }
 
     /// A registered protocol, for an agent's configuration. It asks whatever is registered under

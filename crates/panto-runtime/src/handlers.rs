@@ -3,16 +3,17 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-use mlua::{Function, Lua, MultiValue, Thread, Value};
+use mlua::{Lua, MultiValue, Thread, Value};
 use pantograph::{AgentId, BatchId, Cancel, RawJson, ToolBatch, ToolOutput, TurnId};
 
 use crate::driven::Driven;
 use crate::executor::{Executor, Step, Then};
 use crate::failure::Failure;
+use crate::frame::ContextId;
 use crate::inbox::Handlers;
 use crate::lanes::LaneId;
 use crate::live::{Ending, Running, ToolCall};
-use crate::{tool_context, tool_output};
+use crate::tool_output;
 
 /// A batch of tool calls that is under way.
 pub(crate) struct Batch {
@@ -107,9 +108,8 @@ impl Executor {
                 let Some((driven, function, arguments)) = driven.begin() else {
                     return;
                 };
-                let key = self.live.fresh();
-                let ending = Ending::Driven(driven);
-                self.run(lua, key, lane, function, arguments, ending);
+                let made = self.frame.coroutine(lua, function, arguments, None);
+                self.run(lua, lane, made, Ending::Driven(driven));
             }
         }
     }
@@ -129,27 +129,22 @@ impl Executor {
                 return self.settle(call, ToolOutput::error(text));
             }
         };
-        let (key, lane) = (self.live.fresh(), call.batch.lane);
-        let arguments = tool_context::new(self, lua, key, &call.id, &call.name)
-            .map(|context| MultiValue::from_iter([input, Value::Table(context)]));
-        match arguments {
-            Ok(arguments) => self.run(lua, key, lane, handler, arguments, Ending::Tool(call)),
-            Err(error) => self.fail(Ending::Tool(call), &error),
-        }
+        let lane = call.batch.lane;
+        let names = Some((&*call.id, &*call.name));
+        let made = self.frame.coroutine(lua, handler, input, names);
+        self.run(lua, lane, made, Ending::Tool(call));
     }
 
     /// Starts a coroutine. It may end at once, or be resumed by anybody later.
     fn run(
         &self,
         lua: &Lua,
-        key: u64,
         lane: LaneId,
-        handler: Function,
-        arguments: MultiValue,
+        made: mlua::Result<(Thread, ContextId)>,
         ending: Ending,
     ) {
-        let thread = match lua.create_thread(self.entry.enter.clone()) {
-            Ok(thread) => thread,
+        let (thread, context) = match made {
+            Ok(made) => made,
             Err(error) => return self.fail(ending, &error),
         };
         lane.word().give_to(&thread);
@@ -157,18 +152,14 @@ impl Executor {
             thread: thread.clone(),
             ending,
         };
-        self.live.insert(key, running);
-        let mut all = MultiValue::with_capacity(arguments.len() + 2);
-        all.push_back(Value::Integer(key.cast_signed()));
-        all.push_back(Value::Function(handler));
-        all.extend(arguments);
+        self.live.insert(context, running);
         let resumed = {
             let _entered = self.enter(lua, lane, Some(&thread));
-            thread.resume::<MultiValue>(all)
+            thread.resume::<MultiValue>(())
         };
-        // The wrapper itself may fail, for lack of memory or of stack.
+        // The frame itself may fail, for lack of memory or of stack.
         if let Err(error) = resumed
-            && let Some(running) = self.live.take(key)
+            && let Some(running) = self.live.take(context)
         {
             self.fail(running.ending, &error);
         }
@@ -191,9 +182,9 @@ impl Executor {
     }
 
     /// A handler has returned or raised.
-    pub(crate) fn ended(&self, key: u64, ok: bool, mut values: MultiValue) {
+    pub(crate) fn ended(&self, context: ContextId, ok: bool, mut values: MultiValue) {
         // A call that was forced to end has nobody who waits.
-        let Some(running) = self.live.take(key) else {
+        let Some(running) = self.live.take(context) else {
             return;
         };
         let result = match ok {
@@ -207,8 +198,12 @@ impl Executor {
     }
 
     /// A handler's coroutine was closed by somebody else.
-    pub(crate) fn abandoned(&self, key: u64) {
-        if let Some(running) = self.live.take(key) {
+    pub(crate) fn closed(&self, context: ContextId, thread: &Thread) {
+        // Lua code may have its context closed with another coroutine.
+        let running = self
+            .live
+            .take_if(context, |running| running.thread == *thread);
+        if let Some(running) = running {
             self.cut(running.ending, Cut::Closed);
         }
     }
@@ -218,13 +213,14 @@ impl Executor {
             Ending::Driven(driven) => driven.finish(result),
             Ending::Tool(call) => {
                 let output = result.and_then(|values| {
-                    tool_output::read(&values).map_err(|wrong| Failure::new(call.what(), wrong))
+                    tool_output::read(self.module.json(), &values)
+                        .map_err(|wrong| Failure::new(call.what(), wrong))
                 });
                 match output {
                     Ok(output) => self.settle(call, output),
                     Err(failure) => {
                         self.settle(call, ToolOutput::error(failure.first_line()));
-                        (self.reports.error)(&failure);
+                        self.reports.error(&failure);
                     }
                 }
             }
@@ -321,7 +317,8 @@ impl Executor {
                     Value::String(text) => text.to_string_lossy(),
                     other => format!("(error object is a {} value)", other.type_name()),
                 };
-                (self.reports.error)(&Failure::new(format!("closing {what}"), text));
+                self.reports
+                    .error(&Failure::new(format!("closing {what}"), text));
             }
             // It runs: somebody further up resumed it. It has nobody left who waits for it.
             Err(error) => tracing::debug!("could not close {what}: {error}"),

@@ -114,7 +114,7 @@ impl Asking<'_> {
             },
         });
         if let Err(failure) = &outcome {
-            (self.executor.reports.error)(failure);
+            self.executor.reports.error(failure);
         }
         outcome
     }

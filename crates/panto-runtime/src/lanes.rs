@@ -95,6 +95,10 @@ impl Lanes {
         Some(lane.agent)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
     pub(crate) fn agent(&self, id: LaneId) -> Option<&Agent> {
         self.lanes.get(&id).map(|lane| &lane.agent)
     }

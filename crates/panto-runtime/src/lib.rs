@@ -36,6 +36,7 @@ mod entering;
 mod entry;
 mod executor;
 mod failure;
+mod frame;
 mod handle;
 mod handlers;
 mod headers;

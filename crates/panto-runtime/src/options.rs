@@ -1,6 +1,7 @@
 //! What a host decides about the runtime of a Lua state.
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,9 +32,19 @@ type AroundHooks = dyn FnOnce(Arc<dyn TurnHooks>) -> Arc<dyn TurnHooks>;
 
 /// Who hears of what happens. All of it is called on the owner thread, and must not call Lua.
 pub(crate) struct Reports {
-    pub(crate) error: Box<dyn Fn(&Failure)>,
+    error: Box<dyn Fn(&Failure)>,
     pub(crate) progress: Box<dyn Fn(&Progress)>,
     pub(crate) submit: Box<Submit>,
+}
+
+impl Reports {
+    /// Tells of an error. A host whose report panics must not take the owner thread with it.
+    pub(crate) fn error(&self, failure: &Failure) {
+        let told = catch_unwind(AssertUnwindSafe(|| (self.error)(failure)));
+        if told.is_err() {
+            tracing::error!("the report of an error panicked: {failure}");
+        }
+    }
 }
 
 type Submit = dyn Fn(&Agent, Submission);
@@ -91,8 +102,8 @@ impl Options {
     ///
     /// A step is what runs between two pauses: a callback, a handler up to where it waits. C
     /// functions (a hard pattern, a slow module) cannot be interrupted; the step fails when they
-    /// are done. Nor can finalizers and the message handlers of `xpcall`, in which Lua runs no
-    /// hooks.
+    /// are done. Lua runs no hooks in finalizers; they are stopped as long as the build of Lua keeps
+    /// its switch for that where 5.4 has it, which is looked for when a state is opened.
     #[must_use]
     pub fn step_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.step_limit = limit.into();

@@ -20,7 +20,7 @@ use std::ffi::{CStr, c_int};
 use std::io;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use mlua::ffi::{self, lua_State};
 use mlua::{Function, Lua, Table, Thread};
@@ -57,6 +57,7 @@ impl Main {
         coroutines.set("wrap", wrap)?;
         coroutines.set("resume", resume)?;
         coroutines.set("close", close)?;
+        find_hook_switch(lua)?;
         let mut main = null_mut();
         // SAFETY: a state always has its main coroutine in the registry, and what is pushed is
         // popped. Lua leaves the main coroutine's word as the allocator gave it.
@@ -381,7 +382,68 @@ fn expire() {
     }
     EXPIRED.with(|expired| expired.store(true, Ordering::Relaxed));
     // SAFETY: the coroutine runs on this very thread, so it is there.
-    unsafe { ffi::lua_sethook(running, Some(stop), ffi::LUA_MASKCOUNT, 1) };
+    unsafe {
+        ffi::lua_sethook(running, Some(stop), ffi::LUA_MASKCOUNT, 1);
+        // A finalizer runs without hooks.
+        allow_hooks(running);
+    }
+}
+
+/// Where a coroutine keeps whether its hook may run; 0 if that was not found. Lua turns it off
+/// in finalizers and in hooks, and has no function that turns it on.
+static HOOK_SWITCH: AtomicUsize = AtomicUsize::new(0);
+
+/// Where Lua 5.4 has it: behind the links of the collector, the kind, the mark and the status.
+const EXPECTED_SWITCH: usize = size_of::<usize>() + 3;
+
+/// What the switch was while a hook ran.
+static IN_HOOK: AtomicU8 = AtomicU8::new(u8::MAX);
+
+/// Looks whether the switch is where it is expected: 1, but 0 while a hook runs. If it is not,
+/// what runs without hooks is not stopped.
+fn find_hook_switch(lua: &Lua) -> mlua::Result<()> {
+    let chunk = lua.load("local x = 0 for i = 1, 9 do x = x + i end");
+    let function = chunk.set_name("=[panto]").into_function()?;
+    // SAFETY: the function runs to its end in a coroutine of its own, which stays on the stack
+    // meanwhile; the byte that is read is well within a coroutine's state.
+    unsafe {
+        lua.exec_raw::<()>(function, |state| {
+            let coroutine = ffi::lua_newthread(state);
+            ffi::lua_insert(state, -2);
+            ffi::lua_xmove(state, coroutine, 1);
+            let before = *switch_of(coroutine, EXPECTED_SWITCH);
+            ffi::lua_sethook(coroutine, Some(look), ffi::LUA_MASKCOUNT, 1);
+            let mut results = 0;
+            let status = ffi::lua_resume(coroutine, state, 0, &mut results);
+            ffi::lua_sethook(coroutine, None, 0, 0);
+            let after = *switch_of(coroutine, EXPECTED_SWITCH);
+            let within = IN_HOOK.load(Ordering::Relaxed);
+            let found = status == ffi::LUA_OK && (before, within, after) == (1, 0, 1);
+            HOOK_SWITCH.store(if found { EXPECTED_SWITCH } else { 0 }, Ordering::Relaxed);
+            ffi::lua_settop(state, 0);
+        })
+    }
+}
+
+unsafe extern "C-unwind" fn look(state: *mut lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: as in `find_hook_switch`.
+    let within = unsafe { *switch_of(state, EXPECTED_SWITCH) };
+    IN_HOOK.store(within, Ordering::Relaxed);
+}
+
+unsafe fn switch_of(state: *mut lua_State, place: usize) -> *mut u8 {
+    // SAFETY: a coroutine's state is much larger than this.
+    unsafe { state.cast::<u8>().add(place) }
+}
+
+/// Lets the hook of a coroutine run, also in a finalizer and in another hook.
+unsafe fn allow_hooks(state: *mut lua_State) {
+    let place = HOOK_SWITCH.load(Ordering::Relaxed);
+    if place != 0 {
+        // SAFETY: the place was found by `find_hook_switch`; this is the thread that runs the
+        // coroutine, and Lua reads the byte anew for each hook.
+        unsafe { switch_of(state, place).write_volatile(1) };
+    }
 }
 
 /// What is said of a step that took too long.
@@ -405,6 +467,9 @@ unsafe extern "C-unwind" fn stop(state: *mut lua_State, running: *mut ffi::lua_D
                 return;
             }
         }
+        // Lua would run the message handler of an `xpcall`, and what is to be closed in a coroutine
+        // that this ends, as parts of this hook: without hooks, so that neither could be stopped.
+        allow_hooks(state);
         ffi::luaL_where(state, 0);
         ffi::lua_pushlstring(state, TOO_LONG.as_ptr().cast(), TOO_LONG.len());
         ffi::lua_concat(state, 2);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::Lua;
+use mlua::state::{GcGenParams, GcMode};
 use panto_lua::{Embedding, Module};
 use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
@@ -24,7 +25,6 @@ use crate::options::Options;
 use crate::raw::Main;
 use crate::store::{Stores, Tables};
 use crate::surroundings::Around;
-use crate::tool_context;
 use crate::tools::{OwnTools, Tools};
 use crate::waiter::Parking;
 use crate::watchdog::Watchdog;
@@ -33,7 +33,10 @@ use crate::watchdog::Watchdog;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Lua has no memory, lacks a library, or has a runtime already.
+    /// The state has or had a runtime; nothing is changed.
+    #[error("the Lua state has a runtime already, and can have but one")]
+    Opened,
+    /// Lua has no memory, or lacks a library.
     #[error("could not prepare the Lua state: {0}")]
     Lua(String),
     /// The loop's one driver is somebody else.
@@ -50,6 +53,9 @@ impl From<mlua::Error> for OpenError {
     }
 }
 
+/// Marks a state that has or had a runtime.
+struct Opened;
+
 /// The runtime of one Lua state. It stays on the thread that made it.
 pub struct LuaRuntime {
     lua: Lua,
@@ -61,14 +67,14 @@ pub struct LuaRuntime {
 
 impl LuaRuntime {
     /// Makes `require("luv")` and `require("panto")` work in `lua`, which has its libraries, and
-    /// makes this thread its owner. Call it inside the tokio runtime that [`run_until`] will run
+    /// makes this thread its owner. Its garbage is collected by generations from then on. Call it inside the tokio runtime that [`run_until`] will run
     /// in; it has I/O and time enabled.
     ///
     /// [`run_until`]: Self::run_until
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; the state is then of no further use.
+    /// [`OpenError`]; but for [`OpenError::Opened`], the state is then of no further use.
     ///
     /// # Panics
     ///
@@ -84,7 +90,15 @@ impl LuaRuntime {
             around_hooks,
             reports,
         } = options;
+        // Before anything is changed: the runtime that is there goes on.
+        if lua.app_data_ref::<Opened>().is_some() {
+            return Err(OpenError::Opened);
+        }
+        lua.set_app_data(Opened);
         let later: Later = Rc::new(RefCell::new(Weak::new()));
+        // Each call makes a coroutine and tables that are garbage soon. A collection that looks at
+        // all that lives holds up one call in a hundred; one of what is new hardly does.
+        lua.gc_set_mode(GcMode::Generational(GcGenParams::default()));
         let (main, create) = Main::install(&lua)?;
         let inbox = Arc::<Inbox>::default();
         let tools = Tools::new(&inbox);
@@ -102,17 +116,18 @@ impl LuaRuntime {
         let module = panto_lua::open(&lua, embedding)?;
         lua.register_module("panto", module.table().clone())?;
         let watchdog = step_limit.map(Watchdog::start).transpose();
+        let (entry, frame) = Entry::new(&lua, create, &later)?;
         let executor = Rc::new(Executor::new(
             &lua,
             Parts {
-                entry: Entry::new(&lua, create, &later)?,
+                entry,
+                frame,
                 agents,
                 entering: Entering::new(main, watchdog.map_err(OpenError::Watchdog)?),
                 reports,
                 tools,
                 turn_hooks,
                 stores: Stores::new(&lua)?,
-                context_index: tool_context::index(&lua, &later)?,
                 module,
                 inbox,
             },
@@ -129,7 +144,7 @@ impl LuaRuntime {
                     let mut failure =
                         Failure::new(format!("a callback of {}", error.origin), &error.message);
                     failure.traceback.clone_from(&error.traceback);
-                    (executor.reports.error)(&failure);
+                    executor.reports.error(&failure);
                 }
             });
         let uv =
@@ -171,12 +186,11 @@ impl LuaRuntime {
             self.executor.visit();
             self.driver.pass();
             self.executor.answer();
-            // Descriptors and timers are looked at also when there is always work.
             let ready = async {
                 tokio::select! {
                     biased;
                     () = self.driver.ready() => {}
-                    () = self.executor.stirred() => tokio::task::yield_now().await,
+                    () = self.executor.stirred() => {}
                 }
             };
             tokio::select! {
@@ -206,6 +220,16 @@ impl LuaRuntime {
     /// How many handlers run or are parked.
     pub fn live_handlers(&self) -> usize {
         self.executor.live.len()
+    }
+
+    /// How many agents have calls under way here.
+    pub fn live_lanes(&self) -> usize {
+        self.executor.lanes.borrow().len()
+    }
+
+    /// How many waits the owner thread keeps: parked coroutines, and deadlines of batches.
+    pub fn live_waits(&self) -> usize {
+        self.executor.waits.len()
     }
 
     /// Ends everything that runs in Lua or was started by it, and takes nothing new.

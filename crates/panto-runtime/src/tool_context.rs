@@ -7,45 +7,21 @@ use panto_lua::{Arg, Args, Fault, values};
 
 use crate::entry::Later;
 use crate::executor::Executor;
-use crate::live::ToolCall;
+use crate::frame::ContextId;
+use crate::live::{HandlerKey, ToolCall};
 use crate::options::Progress;
 use crate::surroundings::LaneAgent;
 
-/// Where the metatable keeps the call's key.
-const KEY: &str = "key";
-
-/// A table with `tool_call_id` and `tool_name`; `batch_id`, `turn_id`, `agent`, `output`,
-/// `progress` and `cancelled` are made when they are first read.
-pub(crate) fn new(
-    executor: &Executor,
-    lua: &Lua,
-    key: u64,
-    id: &str,
-    tool_name: &str,
-) -> mlua::Result<Table> {
-    let metatable = lua.create_table_with_capacity(0, 3)?;
-    metatable.raw_set("__index", &executor.context_index)?;
-    metatable.raw_set("__metatable", false)?;
-    metatable.raw_set(KEY, key)?;
-    let context = lua.create_table_with_capacity(0, 2)?;
-    context.raw_set("tool_call_id", id)?;
-    context.raw_set("tool_name", tool_name)?;
-    context.set_metatable(Some(metatable))?;
-    Ok(context)
-}
-
-/// The `__index` of every context.
+/// The `__index` of every context. It has `tool_call_id` and `tool_name`; `batch_id`, `turn_id`,
+/// `agent`, `output`, `progress` and `cancelled` are made when they are first read.
 pub(crate) fn index(lua: &Lua, executor: &Later) -> mlua::Result<Function> {
     let later = Rc::clone(executor);
     lua.create_function(move |lua, (context, name): (Table, Value)| {
         let (Value::String(name), Some(executor)) = (name, later.borrow().upgrade()) else {
             return Ok(Value::Nil);
         };
-        let Some(metatable) = context.metatable() else {
-            return Ok(Value::Nil);
-        };
         let field = Field {
-            key: metatable.raw_get(KEY)?,
+            key: executor.live.key(ContextId::of(&context)),
             executor: &executor,
             later: &later,
         };
@@ -57,9 +33,17 @@ pub(crate) fn index(lua: &Lua, executor: &Later) -> mlua::Result<Function> {
     })
 }
 
+impl Executor {
+    /// Looks at a tool call, if it runs.
+    fn call_of<T>(&self, key: Option<HandlerKey>, look: impl FnOnce(&ToolCall) -> T) -> Option<T> {
+        self.live.call(key?, look)
+    }
+}
+
 /// What is made when it is read.
 struct Field<'a> {
-    key: u64,
+    /// `None` when the call has ended.
+    key: Option<HandlerKey>,
     executor: &'a Rc<Executor>,
     later: &'a Later,
 }
@@ -72,12 +56,12 @@ impl Field<'_> {
             "agent" => self.agent(lua),
             "output" => self.function(lua, "output", |executor, key, argument| {
                 let chunk = argument.text()?;
-                executor.live.call(key, |call| call.reply.output(&chunk));
+                executor.call_of(key, |call| call.reply.output(&chunk));
                 Ok(())
             }),
             "progress" => self.function(lua, "progress", |executor, key, argument| {
                 let data = executor.module.json().object_argument(&argument)?;
-                let progress = executor.live.call(key, |call| Progress::new(call, data));
+                let progress = executor.call_of(key, |call| Progress::new(call, data));
                 if let Some(progress) = progress {
                     (executor.reports.progress)(&progress);
                 }
@@ -89,7 +73,7 @@ impl Field<'_> {
     }
 
     fn text(&self, lua: &Lua, of: impl FnOnce(&ToolCall) -> String) -> mlua::Result<Value> {
-        match self.executor.live.call(self.key, of) {
+        match self.executor.call_of(self.key, of) {
             Some(text) => Ok(Value::String(lua.create_string(text)?)),
             None => Ok(Value::Nil),
         }
@@ -97,7 +81,7 @@ impl Field<'_> {
 
     /// The agent that raised the call, for as long as it has calls under way.
     fn agent(&self, lua: &Lua) -> mlua::Result<Value> {
-        let lane = self.executor.live.call(self.key, |call| call.batch.lane);
+        let lane = self.executor.call_of(self.key, |call| call.batch.lane);
         let Some(lane) = lane else {
             return Ok(Value::Nil);
         };
@@ -114,7 +98,7 @@ impl Field<'_> {
         &self,
         lua: &Lua,
         name: &'static str,
-        body: impl Fn(&Executor, u64, Arg) -> Result<(), Fault> + 'static,
+        body: impl Fn(&Executor, Option<HandlerKey>, Arg) -> Result<(), Fault> + 'static,
     ) -> mlua::Result<Value> {
         let module = &self.executor.module;
         let key = self.key;
@@ -141,14 +125,12 @@ impl Field<'_> {
     fn cancelled(&self, lua: &Lua) -> mlua::Result<Value> {
         let cancel = self
             .executor
-            .live
-            .call(self.key, |call| call.batch.cancel.clone());
+            .call_of(self.key, |call| call.batch.cancel.clone());
         let later = Rc::clone(self.later);
         let key = self.key;
         let function = lua.create_function(move |_, _: mlua::MultiValue| {
             let executor = later.borrow().upgrade();
-            let is_live =
-                executor.is_some_and(|executor| executor.live.call(key, |_| ()).is_some());
+            let is_live = executor.is_some_and(|executor| executor.call_of(key, |_| ()).is_some());
             Ok(!is_live || cancel.as_ref().is_none_or(|cancel| cancel.is_asked()))
         })?;
         Ok(Value::Function(function))

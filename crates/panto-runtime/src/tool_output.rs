@@ -2,19 +2,20 @@
 
 use crate::failure::named;
 use mlua::{LuaString, MultiValue, Table, Value};
-use pantograph::{Attachment, ToolContent, ToolOutput, ToolStatus};
+use panto_lua::Json;
+use pantograph::{Attachment, Metadata, ToolContent, ToolOutput, ToolStatus};
 
 const EXPECTED: &str = "expected a string, or a table with `text`, `attachments` or both";
 
-/// Reads what a handler returned: text, or `{ text?, attachments? }`.
+/// Reads what a handler returned: text, or `{ text?, attachments?, details?, status? }`.
 ///
 /// # Errors
 ///
 /// What is wrong with anything else, in words for the model and the author.
-pub(crate) fn read(values: &MultiValue) -> Result<ToolOutput, String> {
+pub(crate) fn read(json: &Json, values: &MultiValue) -> Result<ToolOutput, String> {
     match values.front().unwrap_or(&Value::Nil) {
         Value::String(text) => Ok(ToolOutput::text(text.to_string_lossy())),
-        Value::Table(table) => read_table(table),
+        Value::Table(table) => read_table(json, table),
         // As Lua functions say that they failed.
         Value::Nil if let Some(Value::String(message)) = values.get(1) => {
             Ok(ToolOutput::error(message.to_string_lossy()))
@@ -23,7 +24,7 @@ pub(crate) fn read(values: &MultiValue) -> Result<ToolOutput, String> {
     }
 }
 
-fn read_table(table: &Table) -> Result<ToolOutput, String> {
+fn read_table(json: &Json, table: &Table) -> Result<ToolOutput, String> {
     let mut content = Vec::new();
     match field(table, "text")? {
         Value::Nil => {}
@@ -59,9 +60,40 @@ fn read_table(table: &Table) -> Result<ToolOutput, String> {
         }
     }
     Ok(ToolOutput {
-        status: ToolStatus::Ok,
+        status: read_status(table)?,
         content,
+        details: read_details(json, table)?,
     })
+}
+
+fn read_status(table: &Table) -> Result<ToolStatus, String> {
+    let known = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Cancelled];
+    let wrong = |found: String| {
+        format!("the handler returned {found} as `status`; `ok`, `error` or `cancelled` expected")
+    };
+    match field(table, "status")? {
+        Value::Nil => Ok(ToolStatus::Ok),
+        Value::String(text) => {
+            let text = text.to_string_lossy();
+            let found = known.into_iter().find(|status| status.as_str() == text);
+            found.ok_or_else(|| wrong(format!("`{text}`")))
+        }
+        other => Err(wrong(named(&other))),
+    }
+}
+
+fn read_details(json: &Json, table: &Table) -> Result<Metadata, String> {
+    let wrong =
+        |found: &str| format!("the handler returned {found} as `details`; a JSON object expected");
+    match field(table, "details")? {
+        Value::Nil => Ok(Metadata::new()),
+        details @ Value::Table(_) => {
+            let text = json.encode(&details);
+            let text = text.map_err(|error| wrong(&format!("a table ({error})")))?;
+            serde_json::from_str(&text).map_err(|_| wrong("an array"))
+        }
+        other => Err(wrong(&named(&other))),
+    }
 }
 
 fn read_attachment(entry: &Value) -> Result<Attachment, String> {

@@ -40,8 +40,18 @@ impl Waiter for Parking {
             thread: lua.current_thread(),
             wanted: ready.wanted(),
         };
-        if let Err(Then::Resume(resume)) = executor.waits.add(ready, Then::Resume(resume)) {
-            executor.push(resume.lane(), Step::Resume(resume));
+        // Somebody else resumed it: what it waits for now takes the place of what it waited for.
+        let place = resume.thread.to_pointer() as usize;
+        let earlier = executor.parked.borrow_mut().remove(&place);
+        if let Some(key) = earlier {
+            drop(executor.waits.remove(key));
+        }
+        match executor.waits.add(ready, Then::Resume(resume)) {
+            Ok(key) => {
+                executor.parked.borrow_mut().insert(place, key);
+            }
+            Err(Then::Resume(resume)) => executor.push(resume.lane(), Step::Resume(resume)),
+            Err(Then::Force(_)) => {}
         }
         Waiting::Parked
     }
@@ -50,6 +60,9 @@ impl Waiter for Parking {
 impl Executor {
     pub(crate) fn resume(self: &Rc<Self>, lua: &Lua, resume: Resume) {
         let Resume { thread, wanted } = resume;
+        self.parked
+            .borrow_mut()
+            .remove(&(thread.to_pointer() as usize));
         if !wanted.is_wanted() || !thread.is_resumable() {
             return;
         }
@@ -60,7 +73,7 @@ impl Executor {
         if let Err(error) = resumed
             && !self.fail_thread(&thread, &error)
         {
-            (self.reports.error)(&Failure::of("a coroutine", &error));
+            self.reports.error(&Failure::of("a coroutine", &error));
         }
     }
 }

@@ -74,6 +74,10 @@ impl<T> Waits<T> {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.waits.borrow().len()
+    }
+
     /// Takes everything.
     pub(crate) fn clear(&self) {
         let waits = std::mem::take(&mut *self.waits.borrow_mut());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use panto_host::Config;
 use panto_host::compose::{ComposeError, Composer, Found};
 use panto_host::extensions::Level;
-use panto_host::host::{NobodyToAsk, RunCommandError, Themes};
+use panto_host::host::{ACTIVATION_LIMIT, NobodyToAsk, RunCommandError, Themes};
 use panto_host::models::{LateProtocols, Models};
 use pantograph::{AgentOptions, with_causes};
 use pantograph_providers::catalog;
@@ -58,6 +58,7 @@ impl Composition {
         let verbose = common.verbose;
         let composer = Composer {
             agents,
+            os: env::consts::OS,
             dirs: place.dirs.clone(),
             home: place.home.clone(),
             project_root: place.root.clone(),
@@ -79,6 +80,7 @@ impl Composition {
             asker: Arc::new(NobodyToAsk),
             base_prompt: Some(shipped::BASE_PROMPT.to_owned()),
             themes: Arc::new(Themes::new()),
+            activation_limit: ACTIVATION_LIMIT,
             report: Arc::new(move |diagnostic| match diagnostic.level {
                 Level::Error | Level::Warning => streams::warn(diagnostic),
                 Level::Info if verbose => streams::note(diagnostic),

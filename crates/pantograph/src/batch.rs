@@ -6,7 +6,7 @@ use crate::agent::Agent;
 use crate::attachment::Attachment;
 use crate::cancel::Cancel;
 use crate::ids::{BatchId, SessionId, TurnId};
-use crate::message::{CallId, ToolContent, ToolStatus};
+use crate::message::{CallId, Metadata, ToolContent, ToolStatus};
 use crate::raw_json::RawJson;
 use crate::tool::ToolDeclaration;
 
@@ -126,7 +126,14 @@ pub struct ToolOutput {
     pub status: ToolStatus,
     /// Text and attachments, in order.
     pub content: Vec<ToolContent>,
+    /// For the host and extensions, such as a diff to show; never shown to a model. With what
+    /// [`Event::ToolResult`](crate::Event::ToolResult) says, and under [`TOOL_DETAILS`] in the
+    /// metadata of the message of results; what is too large for a result is left out.
+    pub details: Metadata,
 }
+
+/// The key of a tool message's metadata under which the details of its results are, by call.
+pub const TOOL_DETAILS: &str = "details";
 
 impl ToolOutput {
     /// A successful answer of one text.
@@ -134,6 +141,7 @@ impl ToolOutput {
         Self {
             status: ToolStatus::Ok,
             content: vec![ToolContent::Text(text.into())],
+            details: Metadata::new(),
         }
     }
 
@@ -142,6 +150,7 @@ impl ToolOutput {
         Self {
             status: ToolStatus::Error,
             content: vec![ToolContent::Text(text.into())],
+            details: Metadata::new(),
         }
     }
 
@@ -150,7 +159,14 @@ impl ToolOutput {
         Self {
             status: ToolStatus::Cancelled,
             content: vec![ToolContent::Text(text.into())],
+            details: Metadata::new(),
         }
+    }
+
+    /// The same with details.
+    pub fn with_details(mut self, details: Metadata) -> Self {
+        self.details = details;
+        self
     }
 
     /// The same with an attachment behind it.

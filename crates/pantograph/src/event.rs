@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::{ProviderError, TurnError};
 use crate::ids::{BatchId, MessageId, TurnId};
-use crate::message::{CallId, StopReason, ToolCall, ToolStatus};
+use crate::message::{CallId, Metadata, StopReason, ToolCall, ToolStatus};
 use crate::queue::Queued;
 use crate::usage::{Usage, UsageTotal};
 
@@ -132,6 +132,8 @@ pub enum Event {
         output: Arc<str>,
         /// How the call ended.
         status: ToolStatus,
+        /// What the tool tells the host and extensions, and no model.
+        details: Arc<Metadata>,
     },
     /// An answer is complete and appended.
     Usage {

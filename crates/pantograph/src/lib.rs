@@ -62,7 +62,9 @@ pub use async_trait::async_trait;
 
 pub use agent::{Agent, AgentBuilder, AgentConfig, AgentOptions, Busy, EditError, Prompt};
 pub use attachment::Attachment;
-pub use batch::{NoTools, PendingCall, ToolBatch, ToolOutput, ToolReply, ToolSource, invoke_tools};
+pub use batch::{
+    NoTools, PendingCall, TOOL_DETAILS, ToolBatch, ToolOutput, ToolReply, ToolSource, invoke_tools,
+};
 pub use cancel::{Cancel, DEFAULT_GRACE};
 pub use cap::{Capped, cap_content, cap_text};
 pub use clock::{Clock, SystemClock};

@@ -132,13 +132,20 @@ fn event_object(event: &Event) -> Value {
             tool_name,
             output,
             status,
-        } => json!({
-            "id": id,
-            "tool_name": tool_name,
-            "output": output,
-            "result_ok": *status == ToolStatus::Ok,
-            "status": status,
-        }),
+            details,
+        } => {
+            let mut object = json!({
+                "id": id,
+                "tool_name": tool_name,
+                "output": output,
+                "result_ok": *status == ToolStatus::Ok,
+                "status": status,
+            });
+            if !details.is_empty() {
+                object["details"] = json!(details);
+            }
+            object
+        }
         Event::Usage {
             message_id,
             usage,

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use mlua::{Table, Value};
 use panto_runtime::Failure;
 
+use super::Host;
 use super::entry::{self, Does, Entry, Extension, ExtensionStatus};
 use super::modules::plain;
 use super::shared::{Owner, Shared};
-use super::{ACTIVATION_LIMIT, Host};
 use crate::extensions::{Diagnostic, LayerName, Level, Rank, SourceFile};
 
 impl Host {
@@ -51,13 +51,14 @@ impl Host {
                 let what = format!("activating `{owner}`");
                 match shared.handle.drive(&what, activate.clone(), ()) {
                     Ok(drive) => {
-                        let bounded = tokio::time::timeout(ACTIVATION_LIMIT, drive);
+                        let limit = shared.options.activation_limit;
+                        let bounded = tokio::time::timeout(limit, drive);
                         match self.run_until(bounded).await {
                             Ok(Ok(_)) => Ok(()),
                             Ok(Err(failure)) => Err(words(&failure)),
                             Err(_) => Err(format!(
                                 "`activate` did not return within {} s",
-                                ACTIVATION_LIMIT.as_secs()
+                                limit.as_secs_f32()
                             )),
                         }
                     }

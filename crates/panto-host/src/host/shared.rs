@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::{Function, Lua};
 use panto_kit::themes::Themes;
@@ -67,6 +68,7 @@ pub(super) struct Given {
     pub(super) models: Arc<Models>,
     pub(super) asker: Arc<dyn Asker>,
     pub(super) themes: Arc<Themes>,
+    pub(super) activation_limit: Duration,
     pub(super) shows_tool: Box<dyn Fn(&str) -> bool>,
     pub(super) prompt: Option<PromptFacts>,
     pub(super) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
@@ -120,6 +122,7 @@ impl Shared {
                 models: options.models,
                 asker: options.asker,
                 themes: options.themes,
+                activation_limit: options.activation_limit,
                 shows_tool: options.shows_tool,
                 prompt: options.prompt,
                 environment: options.environment,

@@ -32,6 +32,7 @@ const SHARED: &[(&str, Body)] = &[
     ("models", models::models),
     ("resolve_model", models::resolve_model),
     ("settings", settings),
+    ("cwd", cwd),
     ("ask", ask::ask),
     ("commands", commands::list),
     ("run_foreground", run_foreground),
@@ -133,6 +134,12 @@ fn settings(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) -> Reply 
         None => Value::Table(lua.create_table()?),
     };
     values(lua, value)
+}
+
+/// `cwd()`: the directory that the session works in.
+fn cwd(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply {
+    let cwd = shared.options.cwd.as_os_str().as_encoded_bytes();
+    values(lua, lua.create_string(cwd)?)
 }
 
 /// `diagnose(level, message, position?)`: what a person should see once.

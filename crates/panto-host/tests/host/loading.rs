@@ -27,7 +27,7 @@ fn shown(desk: &Desk, extensions: &[Extension]) -> String {
             ExtensionStatus::Shadowed(by) => {
                 format!("shadowed by {}", desk.plain(&by.display().to_string()))
             }
-            ExtensionStatus::Failed(why) => format!("failed: {why}"),
+            ExtensionStatus::Failed(why) => format!("failed: {}", desk.plain(why)),
             other => format!("{other:?}"),
         };
         format!("{} ({}) {status}\n", extension.name, extension.layer)
@@ -99,7 +99,7 @@ fn canonical_directories_beat_paths_and_equals_are_an_error_that_names_both() {
         unwanted (user) denied
         a (user) shadowed by ROOT/config/panto/extensions/a.lua
         unwanted (user) denied
-        same (user) failed: `/tmp/.tmpptrCFL/config/panto/extensions/x.lua` has an extension of this name too, and neither beats the other; the first one is used
+        same (user) failed: `ROOT/config/panto/extensions/x.lua` has an extension of this name too, and neither beats the other; the first one is used
         p (user) active
         single (user) active
         a (user) active

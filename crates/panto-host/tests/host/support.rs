@@ -134,6 +134,7 @@ impl Desk {
         let staged = self.path("staged");
         Composer {
             agents: agents.handle().clone(),
+            os: "linux",
             dirs,
             home: Some(self.path("home")),
             project_root: root,
@@ -152,6 +153,8 @@ impl Desk {
             asker: Arc::clone(&self.asker),
             base_prompt: Some("BASE".to_owned()),
             themes: Arc::new(Themes::new()),
+            // Long for an activation, and short for a test.
+            activation_limit: std::time::Duration::from_millis(2500),
             report: Arc::new(move |diagnostic| {
                 let line = format!("{}: {diagnostic}", diagnostic.level.as_str());
                 said.lock().push(line);
@@ -162,7 +165,7 @@ impl Desk {
     }
 }
 
-async fn start(composer: &Composer) -> LiveSession {
+pub(crate) async fn start(composer: &Composer) -> LiveSession {
     let found = composer.find();
     let host = composer.host(&found).unwrap();
     let chosen = composer.models.choose(&ChoiceRequest::default()).unwrap();

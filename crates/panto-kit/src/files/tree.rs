@@ -6,7 +6,7 @@ use panto_lua::{Args, Module, Reply, values};
 use super::arguments::{flag, number, path, selection, shown, texts};
 use super::work::{Work, failed};
 use crate::search::{Found, Query, search};
-use crate::walk::{EntryKind, Unreadable, Walked, nearest, walk};
+use crate::walk::{Bounds, EntryKind, Unreadable, Walked, nearest, walk};
 
 /// How many entries a walk gives unless it is told.
 const ENTRIES: usize = 10_000;
@@ -100,11 +100,21 @@ fn found_table(lua: &Lua, found: &Found) -> mlua::Result<Table> {
 
 fn walk_tree(lua: &Lua, work: &Work, mut args: Args) -> Reply {
     let options = args.options(&[
-        "path", "globs", "hidden", "ignored", "depth", "limit", "kind",
+        "path",
+        "globs",
+        "hidden",
+        "ignored",
+        "depth",
+        "limit",
+        "max_visited",
+        "kind",
     ])?;
     let root = path(&options.get("path")?)?;
     let selection = selection(&options)?;
-    let limit = number(&options, "limit", ENTRIES)?;
+    let bounds = Bounds {
+        limit: number(&options, "limit", ENTRIES)?,
+        max_visited: number(&options, "max_visited", usize::MAX)?,
+    };
     let kind = match options.given("kind")? {
         None => None,
         Some(argument) => {
@@ -116,7 +126,7 @@ fn walk_tree(lua: &Lua, work: &Work, mut args: Args) -> Reply {
     };
     work.run(
         lua,
-        move |stop| walk(&root, &selection, kind, limit, stop),
+        move |stop| walk(&root, &selection, kind, bounds, stop),
         |lua, walked| match walked {
             Ok(walked) => values(lua, walked_table(lua, &walked)?),
             Err(error) => failed(lua, &error, error.code()),

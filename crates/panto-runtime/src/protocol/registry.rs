@@ -54,7 +54,8 @@ impl Registration {
 pub(crate) struct Protocols {
     inbox: Arc<Inbox>,
     by_name: RefCell<HashMap<String, Rc<Registration>>>,
-    /// Everything that was ever registered, since each is closed at the end.
+    /// What is registered, and what was while a stream of it is still open: each is closed when
+    /// nothing uses it any more.
     all: RefCell<Vec<Rc<Registration>>>,
 }
 
@@ -135,6 +136,23 @@ impl Protocols {
         self.get(name)
             .map(|registration| registration.effort_levels.clone())
             .unwrap_or_default()
+    }
+
+    /// Takes what was replaced or removed and has no stream any more, for the functions that
+    /// close it.
+    pub(crate) fn take_idle(&self) -> Vec<(String, Function)> {
+        let mut idle = Vec::new();
+        self.all.borrow_mut().retain(|it| {
+            let is_used = Rc::strong_count(it) > 1;
+            if !is_used {
+                idle.push(Rc::clone(it));
+            }
+            is_used
+        });
+        let closers = idle.iter();
+        closers
+            .filter_map(|it| Some((it.what(), it.close.clone()?)))
+            .collect()
     }
 
     /// Takes everything, for the functions that close it: the last registered first.

@@ -175,7 +175,7 @@ impl Executor {
     }
 
     fn fail_stream(&self, channel: &Channel, failure: &Failure) {
-        (self.reports.error)(failure);
+        self.reports.error(failure);
         let message = format!("{} failed: {}", failure.what, failure.first_line());
         channel.end(Some(terminal(message)));
     }
@@ -202,6 +202,16 @@ impl Executor {
         }
         if let Some(close) = method("close") {
             self.tell(lua, &what, &close, &stream.table);
+        }
+        // It may have been the last of a protocol that was replaced.
+        drop(stream);
+        self.close_idle_protocols(lua);
+    }
+
+    /// Closes the protocols that were replaced or removed and have no stream any more.
+    pub(crate) fn close_idle_protocols(&self, lua: &Lua) {
+        for (what, close) in self.protocols.take_idle() {
+            self.tell(lua, &what, &close, ());
         }
     }
 
@@ -231,7 +241,7 @@ impl Executor {
             .map_err(|error| Failure::of(what, &error))
             .and_then(|arguments| self.call(lua, what, function, arguments));
         if let Err(failure) = outcome {
-            (self.reports.error)(&failure);
+            self.reports.error(&failure);
         }
     }
 }

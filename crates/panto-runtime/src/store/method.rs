@@ -124,7 +124,7 @@ impl<'a> OnOwner<'a> {
         let called = self.executor.call(self.lua, &what, &stores.call, arguments);
         let mut values = called.map_err(|failure| {
             // Its author wants to know where.
-            (self.executor.reports.error)(&failure);
+            self.executor.reports.error(&failure);
             match failure.message.ends_with(MUST_NOT_WAIT) {
                 true => method.failed(MUST_NOT_WAIT),
                 false => method.failed(format_args!("raised an error: {}", failure.message)),

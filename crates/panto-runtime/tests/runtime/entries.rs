@@ -385,3 +385,110 @@ async fn closing_a_coroutine_can_be_stopped_and_behaves_as_luas_own() {
         "#,
     );
 }
+
+#[tokio::test]
+async fn what_lua_runs_without_hooks_is_stopped_too() {
+    let mut machine = machine_with(|options| options.step_limit(Duration::from_millis(30)));
+    machine.tool(
+        "message_handler",
+        "xpcall(function() while true do end end, function(m) while true do end end)",
+    );
+    machine.tool(
+        "error_handler",
+        "xpcall(error, function(m) while true do end end)",
+    );
+    machine.tool(
+        "close_of_the_killed",
+        r#"
+        local co = coroutine.create(function()
+            local x <close> = setmetatable({}, { __close = function() while true do end end })
+            while true do end
+        end)
+        while true do
+            pcall(coroutine.resume, co)
+            pcall(coroutine.close, co)
+        end"#,
+    );
+    for tool in ["message_handler", "error_handler", "close_of_the_killed"] {
+        let agent = machine.agent(calling(tool, [json!({})]));
+        machine.ask(&agent).await;
+        let (status, text) = results(&agent).remove(0);
+        assert_eq!(status, "error", "{tool}");
+        assert!(text.contains("ran too long"), "{tool}: {text}");
+    }
+    // A finalizer fails by itself, and what collected goes on unless it is stopped, too.
+    machine.tool(
+        "finalizer",
+        r#"
+        setmetatable({}, { __gc = function() begun = true while true do end end })
+        collectgarbage()
+        collectgarbage()
+        return "collected""#,
+    );
+    let agent = machine.agent(calling("finalizer", [json!({})]));
+    machine.ask(&agent).await;
+    assert!(machine.eval::<bool>("return begun"));
+    assert_eq!(results(&agent)[0].0, "error");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_that_panics_costs_no_other_call_its_answer() {
+    let mut machine = machine_with(|options| options.on_error(|_| panic!("the report")));
+    machine.tool("raise", "error('no luck')");
+    machine.tool("fine", "return 'fine'");
+    let step = Step::new()
+        .then(pantograph_scripted::Call::new("fine", json!({})))
+        .then(pantograph_scripted::Call::new("raise", json!({})))
+        .then(pantograph_scripted::Call::new("fine", json!({})));
+    let agent = machine.agent(Script::new().step(step).step(Step::text("Done.")));
+    let outcome = machine.ask(&agent).await;
+    assert_eq!(outcome.text.as_deref(), Some("Done."));
+    let statuses: Vec<_> = results(&agent).into_iter().map(|result| result.0).collect();
+    assert_eq!(statuses, ["ok", "error", "ok"]);
+    assert_eq!(machine.runtime.live_handlers(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_runtime_is_refused_and_the_first_goes_on() {
+    let mut machine = machine();
+    machine.exec("create = coroutine.create");
+    let options = panto_runtime::Options::new(tokio::runtime::Handle::current());
+    let second = panto_runtime::LuaRuntime::open(machine.lua.clone(), options);
+    assert!(matches!(second, Err(panto_runtime::OpenError::Opened)));
+    assert!(machine.eval::<bool>("return create == coroutine.create"));
+    let text: String = machine.drive("sleep(1) return 'goes on'").await;
+    assert_eq!(text, "goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_resume_and_replace_again_and_again_keeps_nothing() {
+    let machine = machine();
+    machine.config(
+        "config",
+        Script::new().step(
+            Step::new().then(
+                pantograph_scripted::Text::new("slow")
+                    .chunks(2)
+                    .pace(Duration::from_millis(50)),
+            ),
+        ),
+    );
+    machine.exec("co = coroutine.create(function() for event in new_agent(config):run('x'):events() do end end) coroutine.resume(co)");
+    let once = machine.runtime.live_waits();
+    assert!(once >= 1);
+    machine.exec("for i = 1, 1000 do coroutine.resume(co) end");
+    assert_eq!(machine.runtime.live_waits(), once);
+    // What is replaced is closed when nothing uses it, not at the end.
+    machine.protocols();
+    machine.exec(
+        r#"
+        closed = 0
+        for i = 1, 100 do
+            register_protocol { name = "p", open = function() end, close = function() closed = closed + 1 end }
+        end
+        assert(closed == 99, closed)
+        "#,
+    );
+    assert!(machine.runtime.handle().unregister_protocol("test", "p"));
+    assert_eq!(machine.eval::<i64>("return closed"), 100);
+}

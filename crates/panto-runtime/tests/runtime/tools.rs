@@ -29,6 +29,44 @@ async fn a_handler_gets_input_and_context_and_gives_text() {
     assert_eq!(machine.failures(), [""; 0]);
 }
 
+/// The frame below a handler has its context as a variable to be closed.
+#[tokio::test(start_paused = true)]
+async fn a_handler_may_do_with_its_context_what_it_likes() {
+    let mut machine = machine();
+    machine.tool(
+        "odd",
+        r#"
+        local fields = 0
+        for _ in pairs(context) do fields = fields + 1 end
+        assert(fields == 2 and getmetatable(context) == false)
+        do local closing <close> = context end
+        assert(not pcall(function() local closing <close> = context error("x") end))
+        local other = coroutine.create(function() local closing <close> = context coroutine.yield() end)
+        coroutine.resume(other)
+        assert(coroutine.close(other))
+        kept = context
+        context.output("shown")
+        sleep(1)
+        return "still here"
+        "#,
+    );
+    let agent = machine.agent(calling("odd", [json!({})]));
+    machine.ask(&agent).await;
+    assert_eq!(
+        results(&agent),
+        [("ok".to_owned(), "still here".to_owned())]
+    );
+    assert_eq!(machine.failures(), [""; 0]);
+    machine.exec(
+        r#"
+        collectgarbage()
+        kept.progress { late = true }
+        assert(kept.cancelled() and kept.agent == nil and kept.batch_id == nil)
+        "#,
+    );
+    assert!(machine.progress.borrow().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_batch_wait_side_by_side_and_keep_their_places() {
     let mut machine = machine();
@@ -134,6 +172,61 @@ async fn attachments_are_named_by_their_bytes_if_need_be() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn details_and_status_come_with_the_event_and_stay_with_the_message() {
+    let mut machine = machine();
+    machine.tool(
+        "change",
+        r#"return { text = "changed", status = input.status,
+            details = input.status and {} or { changed = { "a" }, added = 1 } }"#,
+    );
+    let inputs = [json!({}), json!({ "status": "cancelled" })];
+    let agent = machine.agent(calling("change", inputs));
+    let mut turn = agent.run("Go.").unwrap();
+    let mut told = Vec::new();
+    machine
+        .runtime
+        .run_until(async {
+            while let Some(event) = turn.next().await {
+                if let pantograph::Event::ToolResult {
+                    details, status, ..
+                } = event
+                {
+                    told.push(format!("{} {}", status.as_str(), json!(*details)));
+                }
+            }
+        })
+        .await;
+    let details = r#"{"added":1,"changed":["a"]}"#;
+    told.sort();
+    assert_eq!(told, ["cancelled {}".to_owned(), format!("ok {details}")]);
+    let conversation = agent.conversation();
+    let message = &conversation.messages()[2];
+    let id = &message.tool_results().next().unwrap().call;
+    assert_eq!(
+        json!(message.metadata).to_string(),
+        format!(r#"{{"details":{{"{id}":{details}}}}}"#)
+    );
+    assert!(!conversation.transcript().contains("added"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lua_reads_the_details_of_an_event() {
+    let mut machine = machine();
+    machine.tool("change", "return { text = 'x', details = { added = 1 } }");
+    machine.config("config", calling("change", [json!({})]));
+    let added: i64 = machine
+        .drive(
+            r#"
+            for event in new_agent(config, { "change" }):run("x"):events() do
+              if event.details then return event.details.added end
+            end
+            "#,
+        )
+        .await;
+    assert_eq!(added, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
     let mut machine = machine();
     let bodies = [
@@ -161,6 +254,10 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
         "return { attachments = { 1 } }",
         "return { attachments = { { media_type = 'x' } } }",
         "return { attachments = { { data = 'x', media_type = {} } } }",
+        "return { text = 'x', status = 'great' }",
+        "return { text = 'x', details = { 1 } }",
+        "return { text = 'x', details = { f = print } }",
+        "return { text = 'x', details = 'y' }",
         "local function deep() return deep() + 1 end return deep()",
         "coroutine.close(coroutine.running())",
         "local co = coroutine.running() uv.new_timer():start(1, 0, function() coroutine.close(co) end) coroutine.yield()",
@@ -202,6 +299,10 @@ async fn whatever_a_handler_raises_or_returns_the_model_gets_one_line() {
     return { attachments = { 1 } }  =>  the handler returned a number as attachment 1
     return { attachments = { { media_type = 'x' } } }  =>  the handler returned a table without a string `data` as attachment 1
     return { attachments = { { data = 'x', media_type = {} } } }  =>  the handler returned a table as `media_type` as attachment 1
+    return { text = 'x', status = 'great' }  =>  the handler returned `great` as `status`; `ok`, `error` or `cancelled` expected
+    return { text = 'x', details = { 1 } }  =>  the handler returned an array as `details`; a JSON object expected
+    return { text = 'x', details = { f = print } }  =>  the handler returned a table (f is a function, which JSON cannot say) as `details`; a JSON object expected
+    return { text = 'x', details = 'y' }  =>  the handler returned a string as `details`; a JSON object expected
     local function deep() return deep() + 1 end return deep()  =>  test:1: stack overflow
     coroutine.close(coroutine.running())  =>  test:1: cannot close a running coroutine
     local co = coroutine.running() uv.new_timer():start(1, 0, function() coroutine.close(co) end) coroutine.yield()  =>  the tool failed: its coroutine was closed before it returned

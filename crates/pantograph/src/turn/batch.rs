@@ -5,14 +5,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::drive::{Drive, Hooked, panic_text};
-use crate::batch::{NO_ANSWER, PendingCall, ReplyUpdate, ToolBatch, ToolOutput, replies};
+use crate::batch::{
+    NO_ANSWER, PendingCall, ReplyUpdate, TOOL_DETAILS, ToolBatch, ToolOutput, replies,
+};
 use crate::cap::cap_content;
 use crate::error::TurnError;
 use crate::event::Event;
 use crate::hooks::{CheckedInput, HookedCall, HookedResult};
 use crate::ids::BatchId;
 use crate::message::{
-    Block, CallId, Role, ToolCall, ToolContent, ToolResult, ToolStatus, join_text,
+    Block, CallId, Metadata, Role, ToolCall, ToolContent, ToolResult, ToolStatus, join_text,
 };
 use crate::raw_json::RawJson;
 use crate::tool::ToolSet;
@@ -59,25 +61,31 @@ impl Drive {
                 results[position] = Some(self.result(&calls[position], output, false).await);
             }
         }
-        self.dispatch(&calls, runnable, &mut results).await;
+        let details = self.dispatch(&calls, runnable, &mut results).await;
         let blocks = results
             .into_iter()
             .flatten()
             .map(Block::ToolResult)
             .collect();
-        let message = self.agent.shared.new_message(Role::Tool, blocks);
+        let mut message = self.agent.shared.new_message(Role::Tool, blocks);
+        if !details.is_empty() {
+            let details = serde_json::Value::Object(details);
+            message.metadata.insert(TOOL_DETAILS.to_owned(), details);
+        }
         self.append(message).await
     }
 
-    /// Hands the runnable calls to the source and gathers results until none is missing.
+    /// Hands the runnable calls to the source and gathers results until none is missing. Gives
+    /// their details, by call.
     async fn dispatch(
         &mut self,
         calls: &[ToolCall],
         runnable: Vec<(usize, RawJson)>,
         results: &mut [Option<ToolResult>],
-    ) {
+    ) -> Metadata {
+        let mut details = Metadata::new();
         if runnable.is_empty() {
-            return;
+            return details;
         }
         let batch_id = BatchId::new(self.agent.shared.clock.fresh_id());
         let positions: Vec<usize> = runnable.iter().map(|(position, _)| *position).collect();
@@ -142,7 +150,10 @@ impl Drive {
                             .await;
                         continue;
                     }
-                    ReplyUpdate::Answered { index, output } => (index, output),
+                    ReplyUpdate::Answered { index, mut output } => {
+                        self.keep_details(&calls[positions[index]], &mut output, &mut details);
+                        (index, output)
+                    }
                     ReplyUpdate::Dropped { index } if self.cancel.is_asked() => {
                         (index, ToolOutput::cancelled(CANCELLED))
                     }
@@ -162,6 +173,26 @@ impl Drive {
                 results[position] = Some(self.result(&calls[position], output, false).await);
             }
         }
+        details
+    }
+
+    /// Notes the details of a call, in order; what is too large goes.
+    fn keep_details(&self, call: &ToolCall, output: &mut ToolOutput, all: &mut Metadata) {
+        if output.details.is_empty() {
+            return;
+        }
+        let bytes = serde_json::to_vec(&output.details).map_or(usize::MAX, |text| text.len());
+        if bytes > self.agent.shared.options.max_result_bytes {
+            tracing::warn!(
+                tool = &*call.name,
+                bytes,
+                "details of a result are left out"
+            );
+            output.details.clear();
+            return;
+        }
+        let details = serde_json::Value::Object(output.details.clone());
+        all.insert(call.id.to_string(), details);
     }
 
     /// Appends `cancelled` results for calls that were never dispatched.
@@ -233,6 +264,7 @@ impl Drive {
             tool_name: Arc::clone(&call.name),
             output: result.output().into(),
             status: result.status,
+            details: Arc::new(output.details),
         });
         result
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pantograph::session::SessionError;
 use pantograph::{
@@ -96,6 +97,7 @@ fn every_event() -> Vec<Event> {
             tool_name: tool_name(),
             output: "text".into(),
             status: ToolStatus::Ok,
+            details: Arc::default(),
         },
         Event::Usage {
             message_id: Some(MessageId::new("m2")),

@@ -176,6 +176,7 @@ fn verbose_shows_tools_and_usage_beside_the_answer() {
         tool_name: "read".into(),
         output: "line 1\nline 2".into(),
         status: ToolStatus::Ok,
+        details: Arc::default(),
     });
     events.extend(text(&["Done."]));
     events.push(answered());
