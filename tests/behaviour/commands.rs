@@ -19,17 +19,17 @@ fn machine() -> Machine {
     machine
 }
 
-/// The run without what differs from one to the next.
+/// The run without what differs from one to the next, and without the tools that are shipped.
 fn shown(ran: &Ran) -> String {
-    let time = ran.stdout.find("\"duration_ms\":").map(|at| {
-        let rest = &ran.stdout[at..];
-        rest[..rest.find(',').unwrap()].to_owned()
-    });
-    let shown = ran.shown();
-    match time {
-        Some(time) => shown.replace(&time, "\"duration_ms\":0"),
-        None => shown,
+    let mut shown = ran.shown();
+    for (key, end) in [("\"duration_ms\":", ','), ("\"tools\":[", ']')] {
+        if let Some(at) = shown.find(key) {
+            let start = at + key.len();
+            let end = start + shown[start..].find(end).unwrap();
+            shown.replace_range(start..end, "");
+        }
     }
+    shown
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_command_answers_in_every_format() {
     insta::assert_snapshot!(run("json"), @r#"
     exit 4
     -- stdout
-    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":0,"exit_code":4}
+    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
     -- stderr
     "#);
     insta::assert_snapshot!(run("stream-json"), @r#"
@@ -56,7 +56,7 @@ fn a_command_answers_in_every_format() {
     -- stdout
     {"type":"init","version":1,"session_id":"ID","saved":true,"model":"test:model","reasoning":null,"cwd":"ROOT/work","tools":[]}
     {"type":"command_output","text":"seven","data":{"n":7}}
-    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":0,"exit_code":4}
+    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
     -- stderr
     "#);
     // Nothing was said, so nothing is kept.
