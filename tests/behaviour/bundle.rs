@@ -36,8 +36,20 @@ fn machine() -> Machine {
 fn it_alone_counts() {
     let machine = machine();
     let ran = machine.run(&["-p", "hi", "--bundle", "../bundle"]);
-    insta::assert_snapshot!(ran.shown(), @"");
-    insta::assert_snapshot!(machine.run(&["x", "--bundle", "../bundle"]).shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @"
+    exit 0
+    -- stdout
+    from the bundle
+    -- stderr
+    1	bundle	ROOT/bundle	nil
+    ");
+    insta::assert_snapshot!(machine.run(&["x", "--bundle", "../bundle"]).shown(), @"
+    exit 0
+    -- stdout
+    own  d
+    -- stderr
+    1	bundle	ROOT/bundle	nil
+    ");
 }
 
 #[test]
@@ -50,5 +62,11 @@ fn one_that_is_not_there_or_contradicts_other_flags_is_refused() {
     refused(&["--trust"]);
     refused(&["--no-extensions"]);
     fs::remove_dir_all(machine.root().join("bundle")).unwrap();
-    insta::assert_snapshot!(machine.run(&["-p", "hi", "--bundle", "../bundle"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi", "--bundle", "../bundle"]).shown(), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `--bundle` names `../bundle`, which cannot be entered
+      cause: No such file or directory (os error 2)
+    ");
 }

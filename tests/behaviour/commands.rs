@@ -19,17 +19,17 @@ fn machine() -> Machine {
     machine
 }
 
-/// The run without what differs from one to the next.
+/// The run without what differs from one to the next, and without the tools that are shipped.
 fn shown(ran: &Ran) -> String {
-    let time = ran.stdout.find("\"duration_ms\":").map(|at| {
-        let rest = &ran.stdout[at..];
-        rest[..rest.find(',').unwrap()].to_owned()
-    });
-    let shown = ran.shown();
-    match time {
-        Some(time) => shown.replace(&time, "\"duration_ms\":0"),
-        None => shown,
+    let mut shown = ran.shown();
+    for (key, end) in [("\"duration_ms\":", ','), ("\"tools\":[", ']')] {
+        if let Some(at) = shown.find(key) {
+            let start = at + key.len();
+            let end = start + shown[start..].find(end).unwrap();
+            shown.replace_range(start..end, "");
+        }
     }
+    shown
 }
 
 #[test]
@@ -39,9 +39,26 @@ fn a_command_answers_in_every_format() {
         let ran = machine.run(&["-p", "/count", "-o", format]);
         machine.readable(&shown(&ran))
     };
-    insta::assert_snapshot!(run("text"), @"");
-    insta::assert_snapshot!(run("json"), @"");
-    insta::assert_snapshot!(run("stream-json"), @"");
+    insta::assert_snapshot!(run("text"), @"
+    exit 4
+    -- stdout
+    seven
+    -- stderr
+    ");
+    insta::assert_snapshot!(run("json"), @r#"
+    exit 4
+    -- stdout
+    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
+    -- stderr
+    "#);
+    insta::assert_snapshot!(run("stream-json"), @r#"
+    exit 4
+    -- stdout
+    {"type":"init","version":1,"session_id":"ID","saved":true,"model":"test:model","reasoning":null,"cwd":"ROOT/work","tools":[]}
+    {"type":"command_output","text":"seven","data":{"n":7}}
+    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
+    -- stderr
+    "#);
     // Nothing was said, so nothing is kept.
     assert_eq!(machine.session_files(), Vec::<std::path::PathBuf>::new());
 }
@@ -67,7 +84,12 @@ fn a_command_may_ask_the_model() {
 #[test]
 fn one_that_fails_is_exit_1_and_other_slashes_are_prompts() {
     let machine = machine();
-    insta::assert_snapshot!(machine.run(&["-p", "/raises"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "/raises"]).shown(), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: the command `/raises` failed: ROOT/home/.config/panto/extensions/commands.lua:10: no luck
+    ");
     let result = machine.run(&["-p", "/raises", "-o", "json"]).result();
     assert_eq!(result["status"], "failed");
     assert_eq!(result["error"]["kind"], "command");
@@ -80,7 +102,16 @@ fn one_that_fails_is_exit_1_and_other_slashes_are_prompts() {
 #[test]
 fn they_are_listed() {
     let machine = machine();
-    insta::assert_snapshot!(machine.run(&["x"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["x"]).shown(), @"
+    exit 0
+    -- stdout
+    ask      Does ask.
+    count    Does count.
+    greet    Does greet.
+    nothing  Does nothing.
+    raises   Does raises.
+    -- stderr
+    ");
     let list: serde_json::Value =
         serde_json::from_str(&machine.run(&["x", "--json"]).answer()).unwrap();
     assert_eq!(list.as_array().unwrap().len(), 5);
@@ -89,7 +120,12 @@ fn they_are_listed() {
         serde_json::json!({ "name": "count", "description": "Does count.\nAnd more.", "source": "commands" })
     );
     let none = machine.run(&["x", "--no-extensions"]);
-    insta::assert_snapshot!(none.shown(), @"");
+    insta::assert_snapshot!(none.shown(), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: no extension registers a command
+    ");
 }
 
 #[test]
@@ -108,8 +144,19 @@ fn scripts_run_them() {
         (Some(4), "{\n  \"n\": 7\n}\n")
     );
     assert_eq!(machine.run(&["x", "--json", "greet"]).answer(), "null\n");
-    insta::assert_snapshot!(machine.run(&["x", "raises"]).shown(), @"");
-    insta::assert_snapshot!(machine.run(&["x", "gret"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["x", "raises"]).shown(), @"
+    exit 1
+    -- stdout
+    -- stderr
+    error: the command `/raises` failed: ROOT/home/.config/panto/extensions/commands.lua:10: no luck
+    ");
+    insta::assert_snapshot!(machine.run(&["x", "gret"]).shown(), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there is no command `/gret`; did you mean `greet`?
+      hint: `panto x` lists the commands that there are
+    ");
 }
 
 #[test]

@@ -41,7 +41,17 @@ fn it_finds_the_layers_and_prints_beside_the_answer() {
          end\n\
          print(panto.ext.dirs.home, panto.ext.dirs.project_root, '\\27[2J')",
     );
-    insta::assert_snapshot!(machine.run(&["-p", "hi", "--trust"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi", "--trust"]).shown(), @"
+    exit 0
+    -- stdout
+    hello
+    -- stderr
+    base	nil
+    user	ROOT/home/.config/panto/skills
+    project	ROOT/work/.panto/skills
+    local	ROOT/work/.panto/local/skills
+    ROOT/home	ROOT/work
+    ");
 }
 
 #[test]
@@ -170,7 +180,13 @@ fn it_is_the_provider() {
 fn a_protocol_that_nobody_registers_is_named() {
     let machine = Machine::without_config();
     machine.write_config("model = \"mine:large\"\nproviders.mine.protocol = \"demo\"\n");
-    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there is no protocol `demo` (ROOT/home/.config/panto/config.toml:2:16): none is built in, and no extension has registered one
+      hint: `panto doctor` lists the extensions and what became of them
+    ");
 }
 
 #[test]
@@ -262,7 +278,20 @@ fn it_reads_what_was_said_in_other_sessions() {
          end }",
     );
     machine.run(&["-p", "What is the answer?"]).answer();
-    insta::assert_snapshot!(machine.run(&["x", "recall"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["x", "recall"]).shown(), @"
+    exit 0
+    -- stdout
+    [user]
+      What is the answer?
+
+    [assistant]
+      Forty-two.
+
+    1
+    -- stderr
+    1	user	1
+    2	assistant	1
+    ");
 }
 
 #[test]
@@ -330,5 +359,13 @@ fn one_that_fails_is_named_and_the_others_work() {
         "return {\nname = }\n",
     );
     machine.file("home/.config/panto/extensions/shape.lua", "return 7");
-    insta::assert_snapshot!(machine.run(&["-p", "go"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).shown(), @"
+    exit 0
+    -- stdout
+    done
+    -- stderr
+    warning: ROOT/home/.config/panto/extensions/shape.lua: extension `shape`: it returned a number; expected `{ name, activate }`, `{ name, description, schema, handler }`, or a list of these
+    warning: ROOT/home/.config/panto/extensions/syntax.lua:2: extension `syntax`: unexpected symbol near '}'
+    warning: ROOT/home/.config/panto/extensions/raises.lua:3: extension `raises`: at once
+    ");
 }

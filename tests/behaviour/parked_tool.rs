@@ -10,7 +10,7 @@ use crate::support::{Machine, Running};
 /// A machine whose model calls two tools: one is done at once, the other waits for ever.
 fn machine(handler: &str) -> Machine {
     let machine = Machine::with_script(
-        "[[steps]]\nplay = [{ tool = \"quick\", input = {} }, { tool = \"waits\", input = {} }]\n\
+        "[[steps]]\nwhen = { last = \"go\" }\nplay = [{ tool = \"quick\", input = {} }, { tool = \"waits\", input = {} }]\n\
          [[steps]]\nwhen = { last = \"on\" }\nplay = [{ text = \"Going on.\" }]\n",
     );
     machine.extension(
@@ -50,7 +50,7 @@ fn results(machine: &Machine) -> Vec<String> {
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(object) if object.get("type") == Some(&"tool_result".into()) => {
-            found.push(format!("{} {}", object["id"], object["status"]));
+            found.push(format!("{} {}", object["call"], object["status"]));
         }
         Value::Object(object) => object.values().for_each(|value| collect(value, found)),
         Value::Array(list) => list.iter().for_each(|value| collect(value, found)),

@@ -61,13 +61,19 @@ fn a_turn_with_tools_is_told_whole() {
         .iter()
         .map(|it| {
             let output = machine.readable(it["output"].as_str().unwrap());
+            // Which others there are is told, too.
+            let output = output.split(" Available").next().unwrap();
             format!(
                 "{} {} {}: {output}",
                 it["id"], it["result_ok"], it["status"]
             )
         })
         .collect();
-    insta::assert_snapshot!(results.join("\n"), @"");
+    insta::assert_snapshot!(results.join("\n"), @r#"
+    "call_1" true "ok": got 1
+    "call_2" false "error": ROOT/home/.config/panto/extensions/tools.lua:11: broken
+    "call_3" false "error": There is no tool `gone`.
+    "#);
     let output = &of(&ran, "tool_output_delta")[0];
     assert_eq!(output["delta"], "working");
     let progress = &of(&ran, "custom")[0];
@@ -109,7 +115,12 @@ fn the_model_sees_the_tools_that_it_is_to_see() {
     assert_eq!(tools(&machine, &["--exclude-tools", "good"]), ["bad"]);
     assert_eq!(tools(&machine, &["--no-extensions"]), none);
     let ran = machine.run(&["-p", "go", "--tools", "goood"]);
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: there is no tool `goood`; did you mean `good`?
+    ");
     let ran = machine.run(&["-p", "go", "--exclude-tools", "xyz", "-o", "json"]);
     assert_eq!(ran.result()["error"]["kind"], "usage");
 }
@@ -122,7 +133,15 @@ fn rounds_are_bounded() {
         "Both.\nDone.\n"
     );
     let ran = machine.run(&["-p", "go", "--max-rounds", "1"]);
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @r#"
+    exit 1
+    -- stdout
+    Both.
+    -- stderr
+    warning: the tool `bad` failed: ROOT/home/.config/panto/extensions/tools.lua:11: broken
+    error: a limit cut the answer
+      hint: `panto -p "go on" --resume ID` asks for the rest
+    "#);
     let ran = machine.run(&["-p", "go", "--max-rounds", "1", "-o", "json"]);
     let result = ran.result();
     assert_eq!(
@@ -144,7 +163,7 @@ fn a_tool_that_wants_a_yes_is_not_run_without_a_person() {
     let results = of(&ran, "tool_result");
     let good = results.iter().find(|it| it["tool_name"] == "good").unwrap();
     assert_eq!(good["result_ok"], false);
-    insta::assert_snapshot!(good["output"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(good["output"].as_str().unwrap(), @"The call was not run: `good` wants a yes from a person before each call (`ask` in the configuration), and nobody is there to give it.");
     assert!(of(&ran, "tool_output_delta").is_empty());
     assert_eq!(ran.result()["text"], "Done.");
 }

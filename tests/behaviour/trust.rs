@@ -79,7 +79,16 @@ fn hostile() -> Machine {
 #[test]
 fn nothing_of_a_hostile_project_counts_and_each_file_and_layer_is_one_line() {
     let machine = hostile();
-    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"
+    exit 0
+    -- stdout
+    hello
+    -- stderr
+    warning: ROOT/work/.panto/config.toml: ignored `providers.test`, `extensions.paths`, `extensions.rocks`, `extensions.deny`, `extensions.settings`, `tools.ask` until you trust this project (`panto trust`)
+    warning: ROOT/work/.panto/local/config.toml: ignored `providers.test` until you trust this project (`panto trust`)
+    panto: skipped extensions, tools, skills, commands in `ROOT/work/.panto`: the project is not trusted; `panto trust` trusts it, `--trust` for one run
+    panto: skipped extensions, skills in `ROOT/work/.panto/local`: the project is not trusted; `panto trust` trusts it, `--trust` for one run
+    ");
     assert_eq!(marks(&machine), [""; 0]);
     assert!(!machine.work().join("stolen").exists());
     // Its commands are no commands, and its skills are unknown.
@@ -131,7 +140,13 @@ fn no_key_is_redirected() {
         ),
     );
     let ran = machine.run_with(&[("LOCAL_KEY", "sk-mine")], &["-p", "hi"]);
-    insta::assert_snapshot!(ran.shown(), @"");
+    insta::assert_snapshot!(ran.shown(), @"
+    exit 0
+    -- stdout
+    hello
+    -- stderr
+    warning: ROOT/work/.panto/config.toml: ignored `providers.local`, `providers.anthropic` until you trust this project (`panto trust`)
+    ");
     assert!(thief.seen().is_empty());
     let asked = honest.asked();
     assert_eq!(asked.header("authorization"), Some("Bearer sk-mine"));
@@ -148,26 +163,66 @@ fn a_link_to_resources_elsewhere_is_not_followed_either() {
         machine.work().join(".panto"),
     )
     .unwrap();
-    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi"]).shown(), @"
+    exit 0
+    -- stdout
+    hello
+    -- stderr
+    panto: skipped extensions in `ROOT/work/.panto`: the project is not trusted; `panto trust` trusts it, `--trust` for one run
+    ");
     assert_eq!(marks(&machine), [""; 0]);
     fs::remove_file(machine.work().join(".panto")).unwrap();
     machine.file("work/.panto", "a file");
-    insta::assert_snapshot!(machine.run(&["-p", "hi", "--trust"]).stderr, @"");
+    insta::assert_snapshot!(machine.run(&["-p", "hi", "--trust"]).stderr, @"warning: ROOT/work/.panto: this is no directory, so the project has no extensions, skills or configuration");
 }
 
 #[test]
 fn a_project_is_trusted_until_that_is_taken_back() {
     let machine = hostile();
-    fs::create_dir_all(machine.work().join("below")).unwrap();
-    let trust = |arguments: &[&str]| machine.run(&[&["trust"], arguments].concat()).shown();
-    insta::assert_snapshot!(trust(&["--list"]), @"");
-    insta::assert_snapshot!(trust(&["below"]), @"");
-    insta::assert_snapshot!(trust(&[]), @"");
-    insta::assert_snapshot!(trust(&["--list"]), @"");
+    machine.file("work/.git/HEAD", "ref: refs/heads/main\n");
+    machine.file("work/below/x", "");
+    let trust = |arguments: &[&str]| {
+        let ran = machine.run(&[&["trust"], arguments].concat());
+        machine.readable(&ran.shown())
+    };
+    insta::assert_snapshot!(trust(&["--list"]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: no project is trusted
+    ");
+    insta::assert_snapshot!(trust(&["below"]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: trusted: its extensions, skills and settings count from now on: ROOT/work
+    ");
+    insta::assert_snapshot!(trust(&[]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: was trusted already: ROOT/work
+    ");
+    insta::assert_snapshot!(trust(&["--list"]), @"
+    exit 0
+    -- stdout
+    ROOT/work
+    -- stderr
+    ");
     machine.run(&["-p", "hi"]);
     assert_eq!(marks(&machine).len(), 5);
-    insta::assert_snapshot!(trust(&["--revoke"]), @"");
-    insta::assert_snapshot!(trust(&["--revoke"]), @"");
+    insta::assert_snapshot!(trust(&["--revoke"]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: trusted no more: ROOT/work
+    ");
+    insta::assert_snapshot!(trust(&["--revoke"]), @"
+    exit 0
+    -- stdout
+    -- stderr
+    panto: was not trusted: ROOT/work
+    ");
     let ran = machine.run(&["-p", "hi"]);
     assert_eq!(ran.stdout, "hello\n");
     assert_eq!(marks(&machine).len(), 5);
@@ -177,8 +232,35 @@ fn a_project_is_trusted_until_that_is_taken_back() {
 fn the_home_directory_is_no_project() {
     let machine = Machine::with_script(SCRIPT);
     let trust = |arguments: &[&str]| machine.run(&[&["trust"], arguments].concat()).shown();
-    insta::assert_snapshot!(trust(&["../home"]), @"");
-    insta::assert_snapshot!(trust(&["/"]), @"");
-    insta::assert_snapshot!(trust(&["gone"]), @"");
-    insta::assert_snapshot!(trust(&["--list", "--revoke"]), @"");
+    insta::assert_snapshot!(trust(&["../home"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `ROOT/home` is no project: your home directory lies in it
+      hint: change to the project, or name it: panto trust PATH
+    ");
+    insta::assert_snapshot!(trust(&["/"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `/` is no project: your home directory lies in it
+      hint: change to the project, or name it: panto trust PATH
+    ");
+    insta::assert_snapshot!(trust(&["gone"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: `PATH` names `gone`, which cannot be entered
+      cause: No such file or directory (os error 2)
+    ");
+    insta::assert_snapshot!(trust(&["--list", "--revoke"]), @"
+    exit 2
+    -- stdout
+    -- stderr
+    error: the argument '--list' cannot be used with '--revoke'
+
+    Usage: panto trust --list [PATH]
+
+    For more information, try '--help'.
+    ");
 }

@@ -25,7 +25,7 @@ local ext = {}
 ---@class panto.ext.ToolOutput
 ---@field text string?
 ---@field attachments { data: string, media_type: string? }[]?
----@field details table<string, any>? for the host and extensions, never for the model
+---@field details table<string, any>? for whoever reads the session, never for the model
 ---@field status "ok"|"error"|"cancelled"|nil
 
 --- What a handler knows of its call.
@@ -175,6 +175,10 @@ function ext.cwd() end
 ---@param name string
 ---@return table<string, any> settings empty if there are none
 function ext.settings(name) end
+
+--- Gives the directory that the session works in.
+---@return string path
+function ext.cwd() end
 
 --- Asks the person.
 ---@async

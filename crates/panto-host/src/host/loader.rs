@@ -71,7 +71,7 @@ impl Host {
             Ok(()) => ExtensionStatus::Active,
             Err(wrong) => {
                 shared.forget(&owner);
-                shared.say(Diagnostic::error(wrong.clone()).of(&*owner).at(&entry.file));
+                shared.say(told(&owner, &entry.file, &wrong));
                 ExtensionStatus::Failed(wrong)
             }
         };

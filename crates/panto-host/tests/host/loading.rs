@@ -170,7 +170,7 @@ fn registrations_of_two_extensions_clash_by_name_and_an_owner_may_replace_its_ow
         assert!(transcript.contains("second"), "{transcript}");
         live.end().await;
     });
-    insta::assert_snapshot!(desk.said().join("\n"), @"error: ROOT/config/panto/extensions/b.lua: extension `b`: ROOT/config/panto/extensions/b.lua:3: the tool `mine` is registered already, by `a`");
+    insta::assert_snapshot!(desk.said().join("\n"), @"error: ROOT/config/panto/extensions/b.lua:3: extension `b`: the tool `mine` is registered already, by `a`");
 }
 
 #[test]
