@@ -1,0 +1,237 @@
+//! The list `extensions.rocks` in a configuration file, changed without touching the rest.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, DocumentMut, Item, RawString, Table, TableLike, TomlError, Value};
+
+/// Why a configuration file could not be changed. It is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// It could not be read or written.
+    #[error("could not change `{0}`")]
+    File(PathBuf, #[source] io::Error),
+    /// It is no TOML.
+    #[error("could not change `{0}`")]
+    Syntax(PathBuf, #[source] TomlError),
+    /// `extensions.rocks` is something else than a list of texts.
+    #[error("`extensions.rocks` in `{0}` is no list of texts in quotes")]
+    NoList(PathBuf),
+}
+
+/// Adds a rock to the list, at its end; gives whether it was not there. The file, and the
+/// directories above it, are made if they are not there.
+///
+/// # Errors
+///
+/// [`EditError`].
+pub fn add_to_list(file: &Path, rock: &str) -> Result<bool, EditError> {
+    change(file, |rocks| {
+        let has = rocks.iter().any(|value| value.as_str() == Some(rock));
+        if !has {
+            push(rocks, rock);
+        }
+        !has
+    })
+}
+
+/// Takes a rock from the list; gives whether it was there.
+///
+/// # Errors
+///
+/// [`EditError`].
+pub fn remove_from_list(file: &Path, rock: &str) -> Result<bool, EditError> {
+    if !file.exists() {
+        return Ok(false);
+    }
+    change(file, |rocks| remove(rocks, rock))
+}
+
+fn change(file: &Path, change: impl FnOnce(&mut Array) -> bool) -> Result<bool, EditError> {
+    let failed = |error| EditError::File(file.to_owned(), error);
+    // A link stays one.
+    let real = match file.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_owned(),
+        Err(error) => return Err(failed(error)),
+    };
+    let text = match fs::read_to_string(&real) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| EditError::Syntax(file.to_owned(), error))?;
+    let rocks = list(document.as_table_mut());
+    let rocks = rocks.ok_or_else(|| EditError::NoList(file.to_owned()))?;
+    if !change(rocks) {
+        return Ok(false);
+    }
+    write(&real, &document.to_string()).map_err(failed)?;
+    Ok(true)
+}
+
+/// The list, which is made if it is not there.
+fn list(root: &mut Table) -> Option<&mut Array> {
+    let extensions = root
+        .entry("extensions")
+        .or_insert_with(|| Item::Table(Table::new()));
+    let extensions: &mut dyn TableLike = extensions.as_table_like_mut()?;
+    let rocks = extensions
+        .entry("rocks")
+        .or_insert_with(|| Item::Value(Value::Array(Array::new())));
+    let rocks = rocks.as_array_mut()?;
+    let are_texts = rocks.iter().all(Value::is_str);
+    are_texts.then_some(rocks)
+}
+
+/// Adds an item in the way in which the last one stands, and keeps comments where they are.
+fn push(rocks: &mut Array, rock: &str) {
+    let mut value = Value::from(rock);
+    let length = rocks.len();
+    let Some(last) = length.checked_sub(1).and_then(|at| rocks.get_mut(at)) else {
+        rocks.push(value);
+        return;
+    };
+    let before = text(last.decor().prefix());
+    let behind = text(last.decor().suffix());
+    last.decor_mut().set_suffix("");
+    if let Some((_, indent)) = before.rsplit_once('\n') {
+        // What stands between the last item and the end belongs to that item.
+        let rest = behind + &text(Some(rocks.trailing()));
+        let (kept, end) = rest.rsplit_once('\n').unwrap_or(("", ""));
+        value.decor_mut().set_prefix(format!("{kept}\n{indent}"));
+        rocks.push_formatted(value);
+        rocks.set_trailing(format!("\n{end}"));
+        rocks.set_trailing_comma(true);
+    } else {
+        value.decor_mut().set_prefix(" ");
+        value.decor_mut().set_suffix(behind);
+        rocks.push_formatted(value);
+    }
+}
+
+fn remove(rocks: &mut Array, rock: &str) -> bool {
+    let Some(at) = rocks.iter().position(|value| value.as_str() == Some(rock)) else {
+        return false;
+    };
+    let removed = rocks.remove(at);
+    let mut kept = text(removed.decor().prefix());
+    let behind = text(removed.decor().suffix());
+    if !kept.contains('#') && !behind.contains('#') {
+        // The first one stands directly behind the bracket.
+        if at == 0 && let Some(first) = rocks.get_mut(0) {
+            first.decor_mut().set_prefix(kept);
+        }
+        return true;
+    }
+    // It may be about another item.
+    kept.truncate(kept.rfind('\n').unwrap_or(0));
+    kept.push_str(behind.trim_end());
+    match rocks.get_mut(at) {
+        Some(next) => {
+            let before = kept + &text(next.decor().prefix());
+            next.decor_mut().set_prefix(before);
+        }
+        None => {
+            let trailing = text(Some(rocks.trailing()));
+            let line = if trailing.contains('\n') { "" } else { "\n" };
+            rocks.set_trailing(format!("{kept}{line}{trailing}"));
+        }
+    }
+    true
+}
+
+fn text(raw: Option<&RawString>) -> String {
+    raw.and_then(RawString::as_str).unwrap_or_default().to_owned()
+}
+
+/// Replaces the file whole, with the mode that it had.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir)?;
+    let mut staged = tempfile::NamedTempFile::new_in(dir)?;
+    staged.write_all(text.as_bytes())?;
+    if let Ok(metadata) = fs::metadata(file) {
+        staged.as_file().set_permissions(metadata.permissions())?;
+    }
+    staged.as_file().sync_data()?;
+    staged.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(text: &str) -> String {
+        changed(text, |file| add_to_list(file, "new"))
+    }
+
+    fn removed(text: &str) -> String {
+        changed(text, |file| remove_from_list(file, "old"))
+    }
+
+    fn changed(text: &str, change: impl Fn(&Path) -> Result<bool, EditError>) -> String {
+        let dir = tempfile::TempDir::new().unwrap();
+        let file = dir.path().join("config.toml");
+        fs::write(&file, text).unwrap();
+        let changed = change(&file).unwrap();
+        let after = fs::read_to_string(&file).unwrap();
+        assert_eq!(changed, after != text);
+        after.parse::<DocumentMut>().expect("it is TOML still");
+        after
+    }
+
+    #[test]
+    fn a_list_is_made_where_none_is() {
+        assert_eq!(added(""), "[extensions]\nrocks = [\"new\"]\n");
+        assert_eq!(
+            added("# mine\nmodel = \"a:b\" # the best\n"),
+            "# mine\nmodel = \"a:b\" # the best\n\n[extensions]\nrocks = [\"new\"]\n"
+        );
+        assert_eq!(
+            added("extensions.deny = [\"x\"]\n"),
+            "extensions.deny = [\"x\"]\nextensions.rocks = [\"new\"]\n"
+        );
+    }
+
+    #[test]
+    fn items_and_comments_stay() {
+        assert_eq!(added("extensions.rocks = [\"new\"]"), "extensions.rocks = [\"new\"]");
+        assert_eq!(
+            added("extensions = { rocks = [ \"old\" ] } # x"),
+            "extensions = { rocks = [ \"old\", \"new\" ] } # x"
+        );
+        assert_eq!(
+            added("[extensions]\nrocks = [\n  # first\n  \"old\", # of old\n]\n# end\n"),
+            "[extensions]\nrocks = [\n  # first\n  \"old\", # of old\n  \"new\",\n]\n# end\n"
+        );
+        assert_eq!(
+            added("[extensions]\nrocks = [\n  \"old\" # of old\n]\n"),
+            "[extensions]\nrocks = [\n  \"old\", # of old\n  \"new\",\n]\n"
+        );
+        assert_eq!(
+            removed("[extensions]\nrocks = [\n  \"a\", # of a\n  \"old\", # of old\n  \"b\",\n]\n"),
+            "[extensions]\nrocks = [\n  \"a\", # of a # of old\n  \"b\",\n]\n"
+        );
+        assert_eq!(removed("extensions.rocks = [\"old\", \"b\"]"), "extensions.rocks = [\"b\"]");
+        assert_eq!(removed("extensions.rocks = [\"old\"] # x"), "extensions.rocks = [] # x");
+        assert_eq!(removed("extensions.rocks = [\"b\"]"), "extensions.rocks = [\"b\"]");
+    }
+
+    #[test]
+    fn what_is_no_list_is_left_alone() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let file = dir.path().join("config.toml");
+        for text in ["extensions.rocks = 1", "extensions = 1", "extensions.rocks = [1]", "["] {
+            fs::write(&file, text).unwrap();
+            assert!(add_to_list(&file, "new").is_err(), "{text}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert!(!remove_from_list(&dir.path().join("none"), "x").unwrap());
+    }
+}
