@@ -10,6 +10,7 @@ use panto_host::extensions::{
 };
 use panto_host::host::{Asker, Host, HostOptions, PromptFacts, Themes, git_branch};
 use panto_host::models::{LateProtocols, Models};
+use panto_host::rocks::{InstalledRocks, RocksTree, shipped_rocks};
 use panto_host::{Config, did_you_mean};
 use pantograph::{AgentOptions, Clock, SystemClock, with_causes};
 use pantograph_providers::catalog;
@@ -124,6 +125,8 @@ impl Composition {
             })
             .collect();
         let (sources, diagnostics) = discover(&layers, &paths);
+        let (sources, diagnostics) =
+            self.with_rocks(&layers, staged.as_deref(), sources, diagnostics);
         let verbose = self.verbose;
         let report = move |diagnostic: &Diagnostic| match diagnostic.level {
             Level::Error | Level::Warning => streams::warn(diagnostic),
@@ -148,12 +151,9 @@ impl Composition {
             layers,
             module_dirs: staged
                 .into_iter()
-                .chain(rocks.iter().map(|rocks| rocks.join("share/lua/5.4")))
+                .chain(rocks.iter().map(RocksTree::modules))
                 .collect(),
-            native_module_dirs: rocks
-                .iter()
-                .map(|rocks| rocks.join("lib/lua/5.4"))
-                .collect(),
+            native_module_dirs: rocks.iter().map(RocksTree::native_modules).collect(),
             settings: self.settings(),
             allow: set.allow.value.clone(),
             deny: set.deny.value.clone(),
@@ -187,12 +187,43 @@ impl Composition {
     }
 
     /// The tree of installed rocks.
-    pub(crate) fn rocks(&self) -> Option<PathBuf> {
+    pub(crate) fn rocks(&self) -> Option<RocksTree> {
         if self.place.bundle.is_some() {
             return None;
         }
         let data_home = self.place.dirs.data_home().ok()?;
-        Some(data_home.join("rocks").join("lua-5.4"))
+        Some(RocksTree::of_data_home(data_home))
+    }
+
+    /// Adds the rocks that are shipped, and those that the configuration names, to what was found.
+    fn with_rocks(
+        &self,
+        layers: &[ResourceLayer],
+        staged: Option<&Path>,
+        mut sources: Vec<SourceFile>,
+        mut diagnostics: Vec<Diagnostic>,
+    ) -> (Vec<SourceFile>, Vec<Diagnostic>) {
+        let set = &self.config.extensions.rocks;
+        let layer = match (&self.place.bundle, &set.source) {
+            (Some(_), _) => LayerName::Bundle,
+            (None, panto_host::config::Source::File { layer, .. }) => LayerName::from(*layer),
+            (None, panto_host::config::Source::Default) => LayerName::User,
+        };
+        if layers.iter().any(|other| other.name == layer) {
+            let tree = self.rocks();
+            let named = InstalledRocks {
+                tree: tree.as_ref(),
+                layer,
+                names: &set.value,
+            };
+            let (rocks, wrong) = named.sources();
+            sources.extend(rocks);
+            diagnostics.extend(wrong);
+        }
+        // The other directory is the base layer itself.
+        sources.extend(staged.map_or_else(Vec::new, |staged| shipped_rocks(staged, "agent")));
+        sources.sort_by_key(|source| (source.layer, source.rank));
+        (sources, diagnostics)
     }
 
     /// What each extension is given: the configuration's, and of skills what the command line says.
@@ -220,7 +251,7 @@ impl Composition {
     }
 
     /// The process's environment without what holds a provider's key.
-    fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    pub(crate) fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         let hidden = self.key_variables();
         env::vars_os()
             .filter(|(name, _)| name.to_str().is_none_or(|name| !hidden.contains(name)))

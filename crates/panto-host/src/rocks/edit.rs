@@ -123,7 +123,9 @@ fn remove(rocks: &mut Array, rock: &str) -> bool {
     let behind = text(removed.decor().suffix());
     if !kept.contains('#') && !behind.contains('#') {
         // The first one stands directly behind the bracket.
-        if at == 0 && let Some(first) = rocks.get_mut(0) {
+        if at == 0
+            && let Some(first) = rocks.get_mut(0)
+        {
             first.decor_mut().set_prefix(kept);
         }
         return true;
@@ -146,7 +148,9 @@ fn remove(rocks: &mut Array, rock: &str) -> bool {
 }
 
 fn text(raw: Option<&RawString>) -> String {
-    raw.and_then(RawString::as_str).unwrap_or_default().to_owned()
+    raw.and_then(RawString::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Replaces the file whole, with the mode that it had.
@@ -201,7 +205,10 @@ mod tests {
 
     #[test]
     fn items_and_comments_stay() {
-        assert_eq!(added("extensions.rocks = [\"new\"]"), "extensions.rocks = [\"new\"]");
+        assert_eq!(
+            added("extensions.rocks = [\"new\"]"),
+            "extensions.rocks = [\"new\"]"
+        );
         assert_eq!(
             added("extensions = { rocks = [ \"old\" ] } # x"),
             "extensions = { rocks = [ \"old\", \"new\" ] } # x"
@@ -218,16 +225,30 @@ mod tests {
             removed("[extensions]\nrocks = [\n  \"a\", # of a\n  \"old\", # of old\n  \"b\",\n]\n"),
             "[extensions]\nrocks = [\n  \"a\", # of a # of old\n  \"b\",\n]\n"
         );
-        assert_eq!(removed("extensions.rocks = [\"old\", \"b\"]"), "extensions.rocks = [\"b\"]");
-        assert_eq!(removed("extensions.rocks = [\"old\"] # x"), "extensions.rocks = [] # x");
-        assert_eq!(removed("extensions.rocks = [\"b\"]"), "extensions.rocks = [\"b\"]");
+        assert_eq!(
+            removed("extensions.rocks = [\"old\", \"b\"]"),
+            "extensions.rocks = [\"b\"]"
+        );
+        assert_eq!(
+            removed("extensions.rocks = [\"old\"] # x"),
+            "extensions.rocks = [] # x"
+        );
+        assert_eq!(
+            removed("extensions.rocks = [\"b\"]"),
+            "extensions.rocks = [\"b\"]"
+        );
     }
 
     #[test]
     fn what_is_no_list_is_left_alone() {
         let dir = tempfile::TempDir::new().unwrap();
         let file = dir.path().join("config.toml");
-        for text in ["extensions.rocks = 1", "extensions = 1", "extensions.rocks = [1]", "["] {
+        for text in [
+            "extensions.rocks = 1",
+            "extensions = 1",
+            "extensions.rocks = [1]",
+            "[",
+        ] {
             fs::write(&file, text).unwrap();
             assert!(add_to_list(&file, "new").is_err(), "{text}");
             assert_eq!(fs::read_to_string(&file).unwrap(), text);

@@ -24,13 +24,14 @@ impl InstalledRocks<'_> {
         let mut sources: Vec<SourceFile> = Vec::new();
         let mut diagnostics = Vec::new();
         for text in self.names {
-            let wrong = |wrong: String| {
-                Diagnostic::error(format!("`extensions.rocks`: {wrong}")).of(text)
-            };
+            let wrong =
+                |wrong: String| Diagnostic::error(format!("`extensions.rocks`: {wrong}")).of(text);
             match (text.parse::<RockName>(), self.tree) {
                 (Err(error), _) => diagnostics.push(wrong(error.to_string())),
                 (Ok(_), None) => {
-                    diagnostics.push(wrong("a bundle has no rocks that were installed".to_owned()));
+                    diagnostics.push(wrong(
+                        "a bundle has no rocks that were installed".to_owned(),
+                    ));
                 }
                 (Ok(rock), Some(tree)) => {
                     let source = source(rock.name(), &tree.modules(), self.layer);
@@ -65,7 +66,11 @@ fn source(name: &str, modules: &Path, layer: LayerName) -> SourceFile {
     let init = base.join("init.lua");
     SourceFile {
         stem: name.to_owned(),
-        file: if !file.is_file() && init.is_file() { init } else { file },
+        file: if !file.is_file() && init.is_file() {
+            init
+        } else {
+            file
+        },
         dir: modules.to_owned(),
         layer,
         rank: Rank::Rock,

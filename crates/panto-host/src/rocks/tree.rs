@@ -79,7 +79,9 @@ impl RocksTree {
 /// The version of the embedded Lua without its release, such as `5.4`.
 pub(super) fn lua_version() -> &'static str {
     let release = panto_runtime::LUA_RELEASE;
-    release.rsplit_once('.').map_or(release, |(version, _)| version)
+    release
+        .rsplit_once('.')
+        .map_or(release, |(version, _)| version)
 }
 
 /// The names of the directories in one that need not be there.
