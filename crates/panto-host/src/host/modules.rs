@@ -82,8 +82,10 @@ impl Modules {
             let Some((rock, file)) = modules.file_of_a_rock(&name) else {
                 return Ok((None, None));
             };
-            let chunk = modules.chunk(lua, &file, None, &rock.owner);
-            let chunk = chunk.map_err(mlua::Error::runtime)?;
+            let chunk = match modules.chunk(lua, &file, None, &rock.owner) {
+                Ok(chunk) => chunk,
+                Err(wrong) => raising(lua, &wrong)?,
+            };
             Ok((Some(chunk), Some(file.display().to_string())))
         })?;
         let package: Table = lua.globals().get("package")?;
@@ -220,6 +222,13 @@ impl Modules {
             }
         }
     }
+}
+
+/// A function that raises a text as Lua's own loaders do: an error from here would be said with
+/// what Rust calls it.
+fn raising(lua: &Lua, wrong: &str) -> mlua::Result<Function> {
+    lua.load("local wrong = ... return function() error(wrong, 0) end")
+        .call(wrong)
 }
 
 /// The file of a module that lies beside an extension's.

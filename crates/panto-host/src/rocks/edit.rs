@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn items_and_comments_stay() {
         assert_eq!(
-            added("extensions.rocks = [\"new\"]"),
-            "extensions.rocks = [\"new\"]"
+            added("extensions.rocks = [\"new\"]\n"),
+            "extensions.rocks = [\"new\"]\n"
         );
         assert_eq!(
-            added("extensions = { rocks = [ \"old\" ] } # x"),
-            "extensions = { rocks = [ \"old\", \"new\" ] } # x"
+            added("extensions = { rocks = [ \"old\" ] } # x\n"),
+            "extensions = { rocks = [ \"old\", \"new\" ] } # x\n"
         );
         assert_eq!(
             added("[extensions]\nrocks = [\n  # first\n  \"old\", # of old\n]\n# end\n"),
@@ -226,16 +226,16 @@ mod tests {
             "[extensions]\nrocks = [\n  \"a\", # of a # of old\n  \"b\",\n]\n"
         );
         assert_eq!(
-            removed("extensions.rocks = [\"old\", \"b\"]"),
-            "extensions.rocks = [\"b\"]"
+            removed("extensions.rocks = [\"old\", \"b\"]\n"),
+            "extensions.rocks = [\"b\"]\n"
         );
         assert_eq!(
-            removed("extensions.rocks = [\"old\"] # x"),
-            "extensions.rocks = [] # x"
+            removed("extensions.rocks = [\"old\"] # x\n"),
+            "extensions.rocks = [] # x\n"
         );
         assert_eq!(
-            removed("extensions.rocks = [\"b\"]"),
-            "extensions.rocks = [\"b\"]"
+            removed("extensions.rocks = [\"b\"]\n"),
+            "extensions.rocks = [\"b\"]\n"
         );
     }
 
