@@ -231,26 +231,34 @@ fn end_of(output: &Output) -> String {
 
 /// Stands in for the configuration in the home directory: another tree, or another place in it
 /// for modules, would not be found by panto.
-fn configuration(tree: &RocksTree) -> Vec<u8> {
+fn configuration(tree: &RocksTree) -> String {
     let version = lua_version();
-    let mut text = String::from("rocks_trees = { { name = \"panto\", root = \"");
-    for byte in tree.root().as_os_str().as_bytes() {
-        let _ = write!(text, "\\{byte:03}");
-    }
-    let _ = write!(
-        text,
-        "\" }} }}\n\
+    let root = quoted(tree.root());
+    let cache = quoted(&tree.root().with_file_name("cache"));
+    format!(
+        "rocks_trees = {{ {{ name = \"panto\", root = {root} }} }}\n\
+         local_cache = {cache}\n\
          local_by_default = false\n\
          lua_modules_path = \"/share/lua/{version}\"\n\
          lib_modules_path = \"/lib/lua/{version}\"\n\
          rocks_subdir = \"/lib/luarocks/rocks-{version}\"\n"
-    );
-    text.into_bytes()
+    )
 }
 
-fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
+/// A path as a string of Lua's, whatever is in it.
+fn quoted(path: &Path) -> String {
+    let mut text = String::from("\"");
+    for byte in path.as_os_str().as_bytes() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\\{byte:03}");
+    }
+    text.push('"');
+    text
+}
+
+fn write_whole(file: &Path, text: &str) -> io::Result<()> {
     let mut staged = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(file))?;
-    staged.write_all(bytes)?;
+    staged.write_all(text.as_bytes())?;
     staged.persist(file).map_err(|error| error.error)?;
     Ok(())
 }

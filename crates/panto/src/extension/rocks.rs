@@ -38,10 +38,10 @@ pub(super) fn update(common: &CommonArgs, trust: bool) -> Result<(), Failure> {
     let mut failed = None;
     for rock in missing.iter().chain(&newer) {
         streams::note(format!("installing {rock}"));
-        if let Err(error) = luarocks.install(rock, None) {
-            if let Some(previous) = failed.replace(failure(error)) {
-                streams::report(&previous);
-            }
+        if let Err(error) = luarocks.install(rock, None)
+            && let Some(previous) = failed.replace(failure(error))
+        {
+            streams::report(&previous);
         }
     }
     failed.map_or(Ok(()), Err)
