@@ -1,6 +1,7 @@
 //! Rocks: how they load, and how `panto extension` installs them.
 
 mod server;
+mod zip;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -526,7 +527,7 @@ fn rocks_in_lua_and_in_c_come_from_a_server_and_load() {
         return;
     }
     let server = RockServer::start();
-    server.publish("twice", "1.0-1", "twice.c", NATIVE, &[]);
+    server.publish_archive("twice", "1.0-1", "twice.c", NATIVE);
     server.publish(
         "greeter",
         "1.0-1",

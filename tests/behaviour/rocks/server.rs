@@ -9,6 +9,8 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use super::zip::zip;
+
 /// It serves until it is dropped.
 pub(super) struct RockServer {
     address: SocketAddr,
@@ -20,9 +22,9 @@ pub(super) struct RockServer {
 #[derive(Default)]
 struct Shelf {
     /// By path.
-    files: BTreeMap<String, String>,
-    /// Versions by rock.
-    rocks: BTreeMap<String, Vec<String>>,
+    files: BTreeMap<String, Vec<u8>>,
+    /// Versions by rock, each with the kind of its file.
+    rocks: BTreeMap<String, Vec<(String, &'static str)>>,
 }
 
 impl RockServer {
@@ -53,7 +55,7 @@ impl RockServer {
         format!("http://{}", self.address)
     }
 
-    /// Offers a rock of one module, in a file of its name.
+    /// Offers a rock of one module, whose source is a file beside it.
     pub(super) fn publish(
         &self,
         name: &str,
@@ -62,8 +64,27 @@ impl RockServer {
         source: &str,
         needs: &[&str],
     ) {
+        let spec = self.spec(name, version, file, needs);
+        let mut shelf = self.shelf.lock();
+        let path = format!("/{version}/{file}");
+        shelf.files.insert(path, source.into());
+        let path = format!("/{name}-{version}.rockspec");
+        shelf.add(name, version, "rockspec", path, spec.into());
+    }
+
+    /// Offers the same as one archive with its source.
+    pub(super) fn publish_archive(&self, name: &str, version: &str, file: &str, source: &str) {
+        let spec = self.spec(name, version, file, &[]);
+        let inside = format!("{name}-{version}.rockspec");
+        let archive = zip(&[(&inside, &spec), (file, source)]);
+        let path = format!("/{name}-{version}.src.rock");
+        let mut shelf = self.shelf.lock();
+        shelf.add(name, version, "src", path, archive);
+    }
+
+    fn spec(&self, name: &str, version: &str, file: &str, needs: &[&str]) -> String {
         let needs: String = needs.iter().map(|need| format!(", \"{need}\"")).collect();
-        let spec = format!(
+        format!(
             r#"rockspec_format = "3.0"
 package = "{name}"
 version = "{version}"
@@ -73,16 +94,18 @@ dependencies = {{ "lua >= 5.4"{needs} }}
 build = {{ type = "builtin", modules = {{ ["{name}"] = "{file}" }} }}
 "#,
             self.url()
-        );
-        let mut shelf = self.shelf.lock();
-        let path = format!("/{name}-{version}.rockspec");
-        shelf.files.insert(path, spec);
-        let path = format!("/{version}/{file}");
-        shelf.files.insert(path, source.to_owned());
-        let versions = shelf.rocks.entry(name.to_owned()).or_default();
-        versions.push(version.to_owned());
-        let manifest = manifest(&shelf.rocks);
-        shelf.files.insert("/manifest-5.4".to_owned(), manifest);
+        )
+    }
+}
+
+impl Shelf {
+    fn add(&mut self, name: &str, version: &str, arch: &'static str, path: String, file: Vec<u8>) {
+        self.files.insert(path, file);
+        let versions = self.rocks.entry(name.to_owned()).or_default();
+        versions.push((version.to_owned(), arch));
+        let manifest = manifest(&self.rocks);
+        self.files
+            .insert("/manifest-5.4".to_owned(), manifest.into());
     }
 }
 
@@ -97,12 +120,12 @@ impl Drop for RockServer {
     }
 }
 
-fn manifest(rocks: &BTreeMap<String, Vec<String>>) -> String {
+fn manifest(rocks: &BTreeMap<String, Vec<(String, &str)>>) -> String {
     let mut text = String::from("commands = {}\nmodules = {}\nrepository = {\n");
     for (name, versions) in rocks {
         text += &format!("  [\"{name}\"] = {{\n");
-        for version in versions {
-            text += &format!("    [\"{version}\"] = {{ {{ arch = \"rockspec\" }} }},\n");
+        for (version, arch) in versions {
+            text += &format!("    [\"{version}\"] = {{ {{ arch = \"{arch}\" }} }},\n");
         }
         text += "  },\n";
     }
@@ -121,8 +144,8 @@ fn answer(stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let file = shelf.lock().files.get(path).cloned();
     let (status, body) = match &file {
-        Some(body) => ("200 OK", body.as_str()),
-        None => ("404 Not Found", ""),
+        Some(body) => ("200 OK", body.as_slice()),
+        None => ("404 Not Found", &[][..]),
     };
     let mut stream = reader.into_inner();
     write!(
@@ -131,7 +154,7 @@ fn answer(stream: TcpStream, shelf: &Mutex<Shelf>) -> std::io::Result<()> {
         body.len()
     )?;
     if method != "HEAD" {
-        stream.write_all(body.as_bytes())?;
+        stream.write_all(body)?;
     }
     stream.flush()
 }
