@@ -114,37 +114,36 @@ fn push(rocks: &mut Array, rock: &str) {
     }
 }
 
+/// Takes an item away with what stands behind it on its line, and keeps what stands before it.
 fn remove(rocks: &mut Array, rock: &str) -> bool {
     let Some(at) = rocks.iter().position(|value| value.as_str() == Some(rock)) else {
         return false;
     };
     let removed = rocks.remove(at);
-    let mut kept = text(removed.decor().prefix());
-    let behind = text(removed.decor().suffix());
-    if !kept.contains('#') && !behind.contains('#') {
-        // The first one stands directly behind the bracket.
-        if at == 0
-            && let Some(first) = rocks.get_mut(0)
-        {
-            first.decor_mut().set_prefix(kept);
-        }
-        return true;
-    }
-    // It may be about another item.
-    kept.truncate(kept.rfind('\n').unwrap_or(0));
-    kept.push_str(behind.trim_end());
+    let before = text(removed.decor().prefix());
+    let trailing = text(removed.decor().suffix()) + &text(Some(rocks.trailing()));
     match rocks.get_mut(at) {
         Some(next) => {
-            let before = kept + &text(next.decor().prefix());
-            next.decor_mut().set_prefix(before);
+            let joined = joined(&before, &text(next.decor().prefix()), at == 0);
+            next.decor_mut().set_prefix(joined);
         }
-        None => {
-            let trailing = text(Some(rocks.trailing()));
-            let line = if trailing.contains('\n') { "" } else { "\n" };
-            rocks.set_trailing(format!("{kept}{line}{trailing}"));
+        None if before.contains('#') && !trailing.contains('\n') => {
+            rocks.set_trailing(joined(&before, "\n", false));
         }
+        None => rocks.set_trailing(joined(&before, &trailing, false)),
     }
     true
+}
+
+/// What stood before an item and what stood behind it, without the item.
+fn joined(before: &str, behind: &str, is_first: bool) -> String {
+    match (before.rsplit_once('\n'), behind.find('\n')) {
+        (Some((kept, _)), Some(line_end)) => format!("{kept}{}", &behind[line_end..]),
+        (None, Some(line_end)) => behind[line_end..].to_owned(),
+        (Some(_), None) => before.to_owned(),
+        (None, None) if is_first => before.to_owned(),
+        (None, None) => behind.to_owned(),
+    }
 }
 
 fn text(raw: Option<&RawString>) -> String {
@@ -223,11 +222,25 @@ mod tests {
         );
         assert_eq!(
             removed("[extensions]\nrocks = [\n  \"a\", # of a\n  \"old\", # of old\n  \"b\",\n]\n"),
-            "[extensions]\nrocks = [\n  \"a\", # of a # of old\n  \"b\",\n]\n"
+            "[extensions]\nrocks = [\n  \"a\", # of a\n  \"b\",\n]\n"
         );
         assert_eq!(
             removed("extensions.rocks = [\"old\", \"b\"]\n"),
             "extensions.rocks = [\"b\"]\n"
+        );
+        assert_eq!(
+            removed(
+                "extensions.rocks = [\n  # one\n  \"a\", # of a\n  # two\n  \"old\" # of old\n]\n"
+            ),
+            "extensions.rocks = [\n  # one\n  \"a\" # of a\n  # two\n]\n"
+        );
+        assert_eq!(
+            removed("extensions.rocks = [\n  \"old\",\n]\n"),
+            "extensions.rocks = [\n]\n"
+        );
+        assert_eq!(
+            removed("extensions.rocks = [ \"a\", \"old\" ]\n"),
+            "extensions.rocks = [ \"a\" ]\n"
         );
         assert_eq!(
             removed("extensions.rocks = [\"old\"] # x\n"),
