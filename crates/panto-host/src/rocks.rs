@@ -11,5 +11,5 @@ pub use edit::{EditError, add_to_list, remove_from_list};
 pub use luarocks::{LuaRocks, LuaRocksError, LuaRocksOptions};
 pub use name::{BadRockName, RockName};
 pub use prefix::{PrefixError, stage_prefix};
-pub use sources::{InstalledRocks, shipped_rocks};
+pub use sources::{RocksRequest, with_rocks};
 pub use tree::{InstalledRock, RocksTree};

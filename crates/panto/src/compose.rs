@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use panto_host::extensions::{
 };
 use panto_host::host::{Asker, Host, HostOptions, PromptFacts, Themes, git_branch};
 use panto_host::models::{LateProtocols, Models};
-use panto_host::rocks::{InstalledRocks, RocksTree, shipped_rocks};
+use panto_host::rocks::{RocksRequest, RocksTree, with_rocks};
 use panto_host::{Config, did_you_mean};
 use pantograph::{AgentOptions, Clock, SystemClock, with_causes};
 use pantograph_providers::catalog;
@@ -124,9 +125,16 @@ impl Composition {
                 (layer_of(layer), self.place.root.join(path))
             })
             .collect();
-        let (sources, diagnostics) = discover(&layers, &paths);
-        let (sources, diagnostics) =
-            self.with_rocks(&layers, staged.as_deref(), sources, diagnostics);
+        let rocks = self.rocks();
+        let (sources, mut diagnostics) = discover(&layers, &paths);
+        let request = RocksRequest {
+            layers: &layers,
+            named: &set.rocks,
+            tree: rocks.as_ref(),
+            staged: staged.as_deref(),
+        };
+        let (sources, wrong) = with_rocks(&request, sources);
+        diagnostics.extend(wrong);
         let verbose = self.verbose;
         let report = move |diagnostic: &Diagnostic| match diagnostic.level {
             Level::Error | Level::Warning => streams::warn(diagnostic),
@@ -136,12 +144,11 @@ impl Composition {
         for diagnostic in &diagnostics {
             report(diagnostic);
         }
-        let rocks = self.rocks();
         let (shows, hides) = (self.args.tools.clone(), self.args.exclude_tools.clone());
         let host = Host::open(HostOptions {
             agents,
             agent_options: options,
-            environment: self.environment(),
+            environment: environment(&self.config),
             home: match self.place.bundle {
                 Some(_) => None,
                 None => self.place.home.clone(),
@@ -195,37 +202,6 @@ impl Composition {
         Some(RocksTree::of_data_home(data_home))
     }
 
-    /// Adds the rocks that are shipped, and those that the configuration names, to what was found.
-    fn with_rocks(
-        &self,
-        layers: &[ResourceLayer],
-        staged: Option<&Path>,
-        mut sources: Vec<SourceFile>,
-        mut diagnostics: Vec<Diagnostic>,
-    ) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-        let set = &self.config.extensions.rocks;
-        let layer = match (&self.place.bundle, &set.source) {
-            (Some(_), _) => LayerName::Bundle,
-            (None, panto_host::config::Source::File { layer, .. }) => LayerName::from(*layer),
-            (None, panto_host::config::Source::Default) => LayerName::User,
-        };
-        if layers.iter().any(|other| other.name == layer) {
-            let tree = self.rocks();
-            let named = InstalledRocks {
-                tree: tree.as_ref(),
-                layer,
-                names: &set.value,
-            };
-            let (rocks, wrong) = named.sources();
-            sources.extend(rocks);
-            diagnostics.extend(wrong);
-        }
-        // The other directory is the base layer itself.
-        sources.extend(staged.map_or_else(Vec::new, |staged| shipped_rocks(staged, "agent")));
-        sources.sort_by_key(|source| (source.layer, source.rank));
-        (sources, diagnostics)
-    }
-
     /// What each extension is given: the configuration's, and of skills what the command line says.
     fn settings(&self) -> BTreeMap<String, serde_json::Value> {
         let mut settings: BTreeMap<_, _> = self
@@ -248,23 +224,6 @@ impl Composition {
             skills.insert("disabled".to_owned(), json!(self.args.no_skills));
         }
         settings
-    }
-
-    /// The process's environment without what holds a provider's key.
-    pub(crate) fn environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-        let hidden = self.key_variables();
-        env::vars_os()
-            .filter(|(name, _)| name.to_str().is_none_or(|name| !hidden.contains(name)))
-            .collect()
-    }
-
-    /// Every variable that the catalog or the configuration names as a key's source.
-    fn key_variables(&self) -> BTreeSet<String> {
-        let known = catalog::providers().iter();
-        let known = known.flat_map(|provider| provider.key_variables.iter().copied());
-        let set = self.config.providers.values();
-        let set = set.flat_map(|provider| provider.key_variables());
-        known.chain(set).map(str::to_owned).collect()
     }
 
     /// Makes sure that every protocol that was chosen is there, once extensions are loaded.
@@ -319,6 +278,19 @@ impl Composition {
         ))
         .with_hint("`panto doctor` lists the extensions and what became of them")
     }
+}
+
+/// The process's environment without what holds a provider's key: every variable that the catalog
+/// or the configuration names as the source of one.
+pub(crate) fn environment(config: &Config) -> Vec<(OsString, OsString)> {
+    let known = catalog::providers().iter();
+    let known = known.flat_map(|provider| provider.key_variables.iter().copied());
+    let set = config.providers.values();
+    let set = set.flat_map(|provider| provider.key_variables());
+    let hidden: BTreeSet<&str> = known.chain(set).collect();
+    env::vars_os()
+        .filter(|(name, _)| name.to_str().is_none_or(|name| !hidden.contains(name)))
+        .collect()
 }
 
 fn text(path: &Path) -> String {
