@@ -33,6 +33,7 @@ mod readme;
 mod repository;
 mod resources;
 mod resuming;
+mod rocks;
 mod session_commands;
 mod session_models;
 mod skills;

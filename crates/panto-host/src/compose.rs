@@ -26,6 +26,7 @@ use crate::extensions::{
 use crate::host::{Asker, Host, HostError, HostOptions, PromptFacts, SessionRecord, git_branch};
 use crate::models::{ChoiceRequest, LateProtocols, Models};
 use crate::nearest::did_you_mean;
+use crate::rocks::{RocksRequest, RocksTree, with_rocks};
 use crate::session::SessionHandle;
 
 /// How long what extensions have started may take to settle when a session ends.
@@ -50,7 +51,7 @@ pub struct Composer {
     /// Where what panto ships was staged.
     pub staged: Option<PathBuf>,
     /// The tree of installed rocks.
-    pub rocks: Option<PathBuf>,
+    pub rocks: Option<RocksTree>,
     /// No extension is loaded.
     pub no_extensions: bool,
     /// The configuration.
@@ -242,6 +243,14 @@ impl Composer {
         let paths = set.iter().map(|path| (layer, self.project_root.join(path)));
         let (sources, diagnostics) = discover(&found.layers, &paths.collect::<Vec<_>>());
         diagnostics.iter().for_each(|said| (self.report)(said));
+        let request = RocksRequest {
+            layers: &found.layers,
+            named: &self.config.extensions.rocks,
+            tree: self.rocks.as_ref(),
+            staged: self.staged.as_deref(),
+        };
+        let (sources, diagnostics) = with_rocks(&request, sources);
+        diagnostics.iter().for_each(|said| (self.report)(said));
         found.sources = sources;
         found
     }
@@ -255,7 +264,7 @@ impl Composer {
     pub fn host(&self, found: &Found) -> Result<Host, HostError> {
         let (report, print) = (Arc::clone(&self.report), Arc::clone(&self.print));
         let (shown, hidden) = (self.shown_tools.clone(), self.hidden_tools.clone());
-        let share = self.rocks.iter().map(|rocks| rocks.join("share/lua/5.4"));
+        let rocks = self.rocks.iter().map(RocksTree::modules);
         Host::open(HostOptions {
             agents: self.agents.clone(),
             agent_options: self.agent_options,
@@ -267,12 +276,8 @@ impl Composer {
             cwd: self.dirs.cwd().to_owned(),
             project_root: self.project_root.clone(),
             layers: found.layers.clone(),
-            module_dirs: self.staged.iter().cloned().chain(share).collect(),
-            native_module_dirs: self
-                .rocks
-                .iter()
-                .map(|rocks| rocks.join("lib/lua/5.4"))
-                .collect(),
+            module_dirs: self.staged.iter().cloned().chain(rocks).collect(),
+            native_module_dirs: self.rocks.iter().map(RocksTree::native_modules).collect(),
             settings: self.settings.clone(),
             allow: self.config.extensions.allow.value.clone(),
             deny: self.config.extensions.deny.value.clone(),

@@ -10,5 +10,6 @@ mod trust;
 pub use diagnostic::{Diagnostic, Level, Position};
 pub use discover::{Rank, SourceFile, discover};
 pub use layers::{LayerName, LayersRequest, ResourceLayer, SkippedLayer, layers};
+pub(crate) use shipped::stage_at;
 pub use shipped::{ShippedFile, StageError, stage};
 pub use trust::{TrustError, TrustStore};

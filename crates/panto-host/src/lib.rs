@@ -35,6 +35,7 @@ pub mod headless;
 pub mod host;
 pub mod models;
 mod nearest;
+pub mod rocks;
 pub mod session;
 
 pub use config::{Config, ConfigError, ConfigWarning, LoadConfig, Loaded};

@@ -45,6 +45,7 @@ pub struct Options {
     environment: Vec<(OsString, OsString)>,
     uses_variables: bool,
     cwd: PathBuf,
+    modules: Option<(PathBuf, PathBuf)>,
 }
 
 impl Options {
@@ -56,6 +57,7 @@ impl Options {
             environment: Vec::new(),
             uses_variables: true,
             cwd: PathBuf::from("/"),
+            modules: None,
         }
     }
 
@@ -81,6 +83,13 @@ impl Options {
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = cwd.into();
+        self
+    }
+
+    /// Where modules in Lua and in C are looked for by default, before the places that Lua itself knows.
+    #[must_use]
+    pub fn modules(mut self, lua: impl Into<PathBuf>, native: impl Into<PathBuf>) -> Self {
+        self.modules = Some((lua.into(), native.into()));
         self
     }
 
@@ -168,6 +177,7 @@ impl Standalone {
             &lua,
             options.variable("LUA_PATH").map(|(_, path)| path),
             options.variable("LUA_CPATH").map(|(_, path)| path),
+            options.modules.as_ref(),
         )?;
         let init = options.variable("LUA_INIT");
         let init = init.map(|(name, value)| (name, value.to_owned()));

@@ -1,5 +1,6 @@
 //! The command line: what can be said.
 
+mod extension;
 mod host;
 mod lua;
 mod request;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use panto_host::config::REASONING;
 
+pub(crate) use extension::{ExtensionCommand, ListArgs};
 pub(crate) use host::HostArgs;
 pub(crate) use lua::{Before, LuaArgs};
 pub(crate) use request::Request;
@@ -43,6 +45,7 @@ Examples:
   panto models opus
   panto sessions
   panto trust
+  panto extension list
   panto doctor
   panto lua script.lua
   panto demo
@@ -185,6 +188,9 @@ pub(crate) enum Command {
     Session(SessionCommand),
     /// Run a command that an extension registers, or list them
     X(XArgs),
+    /// List extensions; install, update and remove rocks that bring some
+    #[command(subcommand)]
+    Extension(ExtensionCommand),
     /// Trust a project: its extensions, skills and settings count from now on
     Trust(TrustArgs),
     /// Say what is configured, what is found, and what is wrong with it

@@ -11,6 +11,7 @@ use panto_host::compose::{ComposeError, Composer, Found};
 use panto_host::extensions::Level;
 use panto_host::host::{ACTIVATION_LIMIT, NobodyToAsk, RunCommandError, Themes};
 use panto_host::models::{LateProtocols, Models};
+use panto_host::rocks::RocksTree;
 use pantograph::{AgentOptions, with_causes};
 use pantograph_providers::catalog;
 use serde_json::json;
@@ -65,7 +66,7 @@ impl Composition {
             trusted: place.trusted,
             bundle: place.bundle.clone(),
             staged,
-            rocks: rocks.map(|data| data.join("rocks").join("lua-5.4")),
+            rocks: rocks.map(RocksTree::of_data_home),
             no_extensions: args.no_extensions,
             models: Arc::new(models),
             late,
@@ -136,7 +137,7 @@ fn settings(config: &Config, args: &HostArgs) -> BTreeMap<String, serde_json::Va
 
 /// The process's environment without what holds a provider's key: every variable that the catalog
 /// or the configuration names as the source of one.
-fn environment(config: &Config) -> Vec<(OsString, OsString)> {
+pub(crate) fn environment(config: &Config) -> Vec<(OsString, OsString)> {
     let known = catalog::providers().iter();
     let known = known.flat_map(|provider| provider.key_variables.iter().copied());
     let set = config.providers.values();

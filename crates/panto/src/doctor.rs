@@ -5,13 +5,14 @@ use std::path::Path;
 
 use panto_host::compose::{ComposeError, GRACE};
 use panto_host::extensions::Level;
-use panto_host::host::{ExtensionStatus, Host};
+use panto_host::host::Host;
 use panto_host::models::KeyState;
 use pantograph::with_causes;
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, DoctorArgs};
 use crate::compose::Composition;
+use crate::extension::extension_line;
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
 use crate::streams;
@@ -141,19 +142,7 @@ impl Page {
             self.line("  none");
         }
         for extension in &extensions {
-            let status = match &extension.status {
-                ExtensionStatus::Active => "active".to_owned(),
-                ExtensionStatus::Denied => "left out by `[extensions]`".to_owned(),
-                ExtensionStatus::Shadowed(by) => format!("`{}` is used instead", by.display()),
-                ExtensionStatus::Failed(_) => "failed".to_owned(),
-                _ => "unknown".to_owned(),
-            };
-            self.line(format_args!(
-                "  {} ({}): {status}; {}",
-                extension.name,
-                extension.layer,
-                extension.file.display()
-            ));
+            self.line(format_args!("  {}", extension_line(extension)));
         }
         for diagnostic in host.diagnostics() {
             match diagnostic.level {
@@ -175,7 +164,7 @@ impl Page {
             Err(error) => self.problem(with_causes(&error)),
         }
         if let Some(rocks) = &composition.composer.rocks {
-            self.place_of("rocks", rocks);
+            self.place_of("rocks", rocks.root());
         }
         self.line(format_args!("  lua: {}", panto_runtime::LUA_RELEASE));
     }

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{PathBuf, absolute};
 
 use panto_host::headless::sanitize;
+use panto_host::rocks::RocksTree;
 use panto_runtime::standalone::{Failure as LuaFailure, Options, Standalone, Step};
 
 use crate::args::{Before, CommonArgs, LuaArgs};
@@ -68,6 +69,10 @@ fn prepared(args: LuaArgs, common: &CommonArgs) -> Result<Option<Run>, Failure> 
     let mut options = Options::new(agents_runtime)
         .environment(env::vars_os())
         .cwd(place.cwd());
+    if let Ok(data_home) = place.dirs.data_home() {
+        let rocks = RocksTree::of_data_home(data_home);
+        options = options.modules(rocks.modules(), rocks.native_modules());
+    }
     if args.without_variables {
         options = options.without_lua_variables();
     }

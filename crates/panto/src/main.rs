@@ -5,6 +5,7 @@ mod completions;
 mod compose;
 mod demo;
 mod doctor;
+mod extension;
 mod failure;
 mod keys;
 mod log;
@@ -76,6 +77,7 @@ fn answer(request: Request) -> Exit {
         Request::Command(Command::Doctor(args), common) => {
             return doctor::run(&args, &common).unwrap_or_else(|failure| streams::report(&failure));
         }
+        Request::Command(Command::Extension(command), common) => extension::run(command, &common),
         Request::Command(Command::Trust(args), common) => trust::run(&args, &common),
         Request::Command(Command::Logout(args), common) => login::logout(&args, &common),
         Request::Command(Command::Completions { shell }, _) => completions::print(shell),

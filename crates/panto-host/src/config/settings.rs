@@ -284,7 +284,15 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Texts,
         default: "[]",
         example: r#"["penlight"]"#,
-        doc: "More rocks to load.",
+        doc: "Installed rocks to load as extensions; `panto extension add` and `remove` keep the \
+              user's list.",
+    },
+    Setting {
+        key: "extensions.rocks_server",
+        kind: Kind::Url,
+        default: "those of `luarocks`",
+        example: r#""http://127.0.0.1:8080""#,
+        doc: "The server that `panto extension` takes rocks from.",
     },
     Setting {
         key: "extensions.settings.*",

@@ -125,6 +125,7 @@ fn extensions(mut table: Table) -> ExtensionSettings {
             .map(|paths| paths.map(|paths, _| paths.into_iter().map(PathBuf::from).collect()))
             .unwrap_or(default.paths),
         rocks: table.take("rocks", texts).unwrap_or(default.rocks),
+        rocks_server: table.take("rocks_server", text),
         settings: settings
             .map(|(name, node)| (name, node.into_value()))
             .collect(),

@@ -68,6 +68,8 @@ pub struct ExtensionSettings {
     pub paths: Sourced<Vec<PathBuf>>,
     /// More rocks to load.
     pub rocks: Sourced<Vec<String>>,
+    /// The server that rocks come from, if not from those of `luarocks`.
+    pub rocks_server: Option<Sourced<String>>,
     /// `[extensions.settings.*]`: what each extension is given, as it was written.
     pub settings: BTreeMap<String, Sourced<toml::Value>>,
 }
@@ -79,6 +81,7 @@ impl Default for ExtensionSettings {
             deny: Sourced::default_value(Vec::new()),
             paths: Sourced::default_value(Vec::new()),
             rocks: Sourced::default_value(Vec::new()),
+            rocks_server: None,
             settings: BTreeMap::new(),
         }
     }

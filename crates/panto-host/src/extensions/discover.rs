@@ -32,6 +32,9 @@ pub struct SourceFile {
     pub layer: LayerName,
     /// Where in the layer.
     pub rank: Rank,
+    /// What `require` calls a rock's entry; then its value is that of the module, and it requires
+    /// its own modules by their full names.
+    pub module: Option<String>,
 }
 
 /// Finds the sources of the layers, lowest precedence first, and within one by name.
@@ -122,6 +125,7 @@ impl Found {
                 dir,
                 layer,
                 rank,
+                module: None,
             });
         }
     }

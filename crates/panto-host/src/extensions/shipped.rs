@@ -37,14 +37,22 @@ pub fn stage(
     files: &[ShippedFile],
 ) -> Result<PathBuf, StageError> {
     let dir = data_home.join("base").join(version);
+    stage_at(&dir, files)?;
+    Ok(dir)
+}
+
+/// Writes `files` to `dir`, unless it is there. It appears whole.
+pub(crate) fn stage_at(dir: &Path, files: &[ShippedFile]) -> Result<(), StageError> {
     if dir.is_dir() {
-        return Ok(dir);
+        return Ok(());
     }
-    match write(&dir, files) {
-        Ok(()) => Ok(dir),
+    match write(dir, files) {
         // Another process was quicker.
-        Err(_) if dir.is_dir() => Ok(dir),
-        Err(error) => Err(StageError { dir, error }),
+        Err(error) if !dir.is_dir() => Err(StageError {
+            dir: dir.to_owned(),
+            error,
+        }),
+        _ => Ok(()),
     }
 }
 

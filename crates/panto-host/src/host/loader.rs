@@ -21,10 +21,18 @@ impl Host {
     pub async fn load(&mut self, sources: &[SourceFile]) {
         let shared = Rc::clone(&self.shared);
         let mut entries = Vec::new();
+        shared.add_rocks(sources);
         for source in sources {
             let stem = source.stem.as_str();
             if shared.is_denied(stem) {
                 shared.remember(stem, &source.file, source.layer, ExtensionStatus::Denied);
+                continue;
+            }
+            if let Some(file) = shared.in_place_of(source) {
+                let instead = format!("`{}` is used instead", file.display());
+                shared.say(Diagnostic::info(instead).of(stem).at(&source.file));
+                let status = ExtensionStatus::Shadowed(file);
+                shared.remember(stem, &source.file, source.layer, status);
                 continue;
             }
             match shared.evaluate(source) {
@@ -114,18 +122,54 @@ impl Shared {
         });
     }
 
+    /// Before any is evaluated: the first one may require the last one.
+    fn add_rocks(&self, sources: &[SourceFile]) {
+        let Some(modules) = self.modules.get() else {
+            return;
+        };
+        for source in sources {
+            if let Some(module) = source.module.as_deref().filter(|_| source.file.is_file()) {
+                modules.add_rock(module, source);
+            }
+        }
+    }
+
+    /// The file of the rock that has the module of this one.
+    fn in_place_of(&self, source: &SourceFile) -> Option<PathBuf> {
+        let module = source.module.as_deref()?;
+        let file = self.modules.get()?.rock_file(module)?;
+        (file != source.file && source.file.is_file()).then_some(file)
+    }
+
     fn evaluate(&self, source: &SourceFile) -> Result<Vec<Entry>, String> {
         let owner: Owner = source.stem.as_str().into();
         let modules = self.modules.get().ok_or("the session is over")?;
-        let chunk = modules.chunk(&self.lua, &source.file, &source.dir, &owner)?;
-        self.active.replace(Some(owner));
         let what = format!("evaluating `{}`", source.stem);
-        let returned = self.handle.call(&what, &chunk, ());
+        let returned = match &source.module {
+            Some(_) if !source.file.is_file() => {
+                return Err(format!("it is not installed{}", remedy(source)));
+            }
+            // Others get the same instance, before and after.
+            Some(module) => {
+                self.active.replace(Some(owner));
+                let module = module.as_str();
+                self.handle.call(&what, modules.require(), module)
+            }
+            None => {
+                let dir = Some(source.dir.as_path());
+                let chunk = modules.chunk(&self.lua, &source.file, dir, &owner)?;
+                self.active.replace(Some(owner));
+                self.handle.call(&what, &chunk, ())
+            }
+        };
         self.active.replace(None);
-        let mut returned = returned.map_err(|failure| words(&failure))?;
+        let mut returned =
+            returned.map_err(|failure| format!("{}{}", words(&failure), remedy(source)))?;
         let returned = returned.pop_front().unwrap_or(Value::Nil);
-        let entries = entry::read(&returned)?.into_iter();
+        let entries = entry::read(&returned);
+        let entries = entries.map_err(|wrong| format!("{wrong}{}", remedy(source)))?;
         Ok(entries
+            .into_iter()
             .map(|(name, does)| Entry {
                 name,
                 file: source.file.clone(),
@@ -200,6 +244,14 @@ impl Shared {
         let what = format!("registering `{owner}`");
         let called = self.handle.call(&what, &register, tool.clone());
         called.map(drop).map_err(|failure| words(&failure))
+    }
+}
+
+/// What to do about a rock that cannot load.
+fn remedy(source: &SourceFile) -> &'static str {
+    match (&source.module, source.layer) {
+        (None, _) | (_, LayerName::Base) => "",
+        _ => "; `panto extension update` installs what is missing, and newer versions",
     }
 }
 

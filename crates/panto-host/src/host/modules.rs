@@ -12,6 +12,7 @@ use panto_lua::{Fault, values};
 
 use super::shared::{Owner, Shared};
 use super::surface::view;
+use crate::extensions::SourceFile;
 
 /// Loads the files of extensions.
 pub(super) struct Modules {
@@ -20,6 +21,18 @@ pub(super) struct Modules {
     require: Function,
     /// By file: what it gave, or `None` while it is being loaded.
     loaded: RefCell<HashMap<PathBuf, Option<Value>>>,
+    /// By module.
+    rocks: RefCell<HashMap<String, Rock>>,
+}
+
+/// A rock that is a source of extensions.
+#[derive(Clone)]
+struct Rock {
+    /// Its entry.
+    file: PathBuf,
+    /// Below which its modules lie, by their full names.
+    dir: PathBuf,
+    owner: Owner,
 }
 
 /// No source is larger.
@@ -27,15 +40,72 @@ const MOST_BYTES: u64 = 8 << 20;
 
 impl Modules {
     pub(super) fn new(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Rc<Self>> {
-        Ok(Rc::new(Self {
+        let modules = Rc::new(Self {
             shared: Rc::downgrade(shared),
             require: lua.globals().get("require")?,
             loaded: RefCell::default(),
-        }))
+            rocks: RefCell::default(),
+        });
+        modules.search_rocks(lua)?;
+        Ok(modules)
+    }
+
+    /// Makes `require` load a rock's modules for the rock, whoever asks first. One that takes
+    /// another's module takes its place.
+    pub(super) fn add_rock(&self, module: &str, source: &SourceFile) {
+        let rock = Rock {
+            file: source.file.clone(),
+            dir: source.dir.clone(),
+            owner: source.stem.as_str().into(),
+        };
+        self.rocks.borrow_mut().insert(module.to_owned(), rock);
+    }
+
+    /// The entry of the rock that has the module.
+    pub(super) fn rock_file(&self, module: &str) -> Option<PathBuf> {
+        let rocks = self.rocks.borrow();
+        rocks.get(module).map(|rock| rock.file.clone())
+    }
+
+    /// Lua's own `require`, which gives everybody the same instance.
+    pub(super) fn require(&self) -> &Function {
+        &self.require
+    }
+
+    /// Adds a searcher before those of files.
+    fn search_rocks(self: &Rc<Self>, lua: &Lua) -> mlua::Result<()> {
+        let modules = Rc::downgrade(self);
+        let search = lua.create_function(move |lua, name: mlua::LuaString| {
+            let Some(modules) = modules.upgrade() else {
+                return Ok((None, None));
+            };
+            let name = name.to_string_lossy();
+            let Some((rock, file)) = modules.file_of_a_rock(&name) else {
+                return Ok((None, None));
+            };
+            let chunk = match modules.chunk(lua, &file, None, &rock.owner) {
+                Ok(chunk) => chunk,
+                Err(wrong) => raising(lua, &wrong)?,
+            };
+            Ok((Some(chunk), Some(file.display().to_string())))
+        })?;
+        let package: Table = lua.globals().get("package")?;
+        package.get::<Table>("searchers")?.raw_insert(2, search)
+    }
+
+    fn file_of_a_rock(&self, name: &str) -> Option<(Rock, PathBuf)> {
+        let rocks = self.rocks.borrow();
+        if let Some(rock) = rocks.get(name) {
+            return Some((rock.clone(), rock.file.clone()));
+        }
+        // A module of a rock, or of one within it.
+        let ends = name.match_indices('.').map(|(end, _)| end).rev();
+        let rock = ends.filter_map(|end| rocks.get(&name[..end])).next()?;
+        Some((rock.clone(), sibling(&rock.dir, name)?))
     }
 
     /// The function that a source file is, in an environment in which `require` finds the modules
-    /// of `dir` first.
+    /// of `dir` first, if it has one.
     ///
     /// # Errors
     ///
@@ -44,7 +114,7 @@ impl Modules {
         self: &Rc<Self>,
         lua: &Lua,
         file: &Path,
-        dir: &Path,
+        dir: Option<&Path>,
         owner: &Owner,
     ) -> Result<Function, String> {
         let too_large = || format!("it is larger than {MOST_BYTES} bytes");
@@ -77,14 +147,19 @@ impl Modules {
     }
 
     /// Globals as they are, but for `require`.
-    fn environment(self: &Rc<Self>, lua: &Lua, dir: &Path, owner: &Owner) -> mlua::Result<Table> {
+    fn environment(
+        self: &Rc<Self>,
+        lua: &Lua,
+        dir: Option<&Path>,
+        owner: &Owner,
+    ) -> mlua::Result<Table> {
         let environment = lua.create_table_with_capacity(0, 1)?;
         let metatable = lua.create_table_with_capacity(0, 2)?;
         metatable.raw_set("__index", lua.globals())?;
         metatable.raw_set("__newindex", lua.globals())?;
         environment.set_metatable(Some(metatable))?;
         let modules = Rc::downgrade(self);
-        let (dir, owner) = (dir.to_owned(), Rc::clone(owner));
+        let (dir, owner) = (dir.map(Path::to_owned), Rc::clone(owner));
         let own = RefCell::new(None::<Table>);
         let Some(shared) = self.shared.upgrade() else {
             return Err(mlua::Error::runtime("the session is over"));
@@ -105,9 +180,10 @@ impl Modules {
                 own.replace(Some(made.clone()));
                 return values(lua, made);
             }
-            match sibling(&dir, &name) {
-                Some(file) => modules
-                    .load_sibling(lua, &file, &dir, &owner)
+            let beside = dir.as_deref();
+            match beside.and_then(|dir| Some((dir, sibling(dir, &name)?))) {
+                Some((dir, file)) => modules
+                    .load_sibling(lua, &file, dir, &owner)
                     .map_err(Fault::misuse)
                     .and_then(|value| values(lua, value)),
                 None => modules
@@ -141,7 +217,7 @@ impl Modules {
         }
         self.loaded.borrow_mut().insert(key.clone(), None);
         let value = self
-            .chunk(lua, file, dir, owner)
+            .chunk(lua, file, Some(dir), owner)
             .map_err(|wrong| format!("{}: {wrong}", file.display()))
             .and_then(|chunk| chunk.call::<Value>(()).map_err(|error| text_of(&error)));
         match value {
@@ -177,6 +253,13 @@ fn text_of(error: &mlua::Error) -> String {
 /// A path on one line.
 pub(super) fn plain(path: &str) -> String {
     path.replace(|c: char| c.is_control(), "?")
+}
+
+/// A function that raises a text as Lua's own loaders do: an error from here would be said with
+/// what Rust calls it.
+fn raising(lua: &Lua, wrong: &str) -> mlua::Result<Function> {
+    lua.load("local wrong = ... return function() error(wrong, 0) end")
+        .call(wrong)
 }
 
 /// The file of a module that lies beside an extension's.
