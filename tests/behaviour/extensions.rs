@@ -128,7 +128,9 @@ fn a_component_does_nothing_without_a_screen() {
     let machine = calling("echo", "{}");
     machine.extension(
         "badge",
-        "panto.ext.register_tool { name = 'echo', description = 'd', schema = { type = 'object' }, handler = function() return 'x' end }\n\
+        "panto.ext.register_tool { name = 'echo', description = 'd', schema = { type = 'object' }, handler = function()\n\
+           local uv, co = require('luv'), coroutine.running() uv.new_timer():start(10, 0, function() coroutine.resume(co) end) coroutine.yield()\n\
+           return 'x' end }\n\
          panto.ext.on('tool_details', function(event)\n\
            assert(event:get_component() == nil)\n\
            local handle = event:set_component { render = function() error('never drawn') end }\n\
@@ -201,6 +203,7 @@ fn it_steers_the_turn_and_queues_another_one() {
         "panto.ext.register_tool { name = 'check', description = 'd', schema = { type = 'object' }, handler = function()\n\
            panto.ext.agent:submit('sum up', { followup = true })\n\
            panto.ext.agent:submit('look again')\n\
+           local uv, co = require('luv'), coroutine.running() uv.new_timer():start(10, 0, function() coroutine.resume(co) end) coroutine.yield()\n\
            return 'checked'\n\
          end }\n\
          panto.ext.on('agent_submission', function() panto.ext.emit('queued', {}) end)",

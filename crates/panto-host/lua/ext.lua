@@ -167,7 +167,7 @@ function ext.models(options) end
 ---@return string? message
 function ext.resolve_model(options) end
 
----The directory that the session works in; the process's own may be another one.
+--- Gives the directory that the session works in; the process's own may be another one.
 ---@return string directory
 function ext.cwd() end
 
@@ -175,10 +175,6 @@ function ext.cwd() end
 ---@param name string
 ---@return table<string, any> settings empty if there are none
 function ext.settings(name) end
-
---- Gives the directory that the session works in.
----@return string path
-function ext.cwd() end
 
 --- Asks the person.
 ---@async

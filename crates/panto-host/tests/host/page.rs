@@ -200,7 +200,11 @@ fn declared() -> BTreeSet<String> {
     let (_, class) = STUB.split_once("---@class panto.ext\n").unwrap();
     let fields = class.lines().map_while(|it| it.strip_prefix("---@field "));
     let fields = fields.filter_map(|rest| rest.split(' ').next());
-    functions.chain(fields).map(str::to_owned).collect()
+    let mut declared = BTreeSet::new();
+    for name in functions.chain(fields) {
+        assert!(declared.insert(name.to_owned()), "{name} is there twice");
+    }
+    declared
 }
 
 #[test]
