@@ -107,7 +107,7 @@ pub trait Output {
 }
 
 /// What came of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Run {
     /// How its last turn ended; `None` if no turn was started.
     pub outcome: Option<Arc<Outcome>>,
@@ -132,15 +132,19 @@ pub async fn follow(
     events: &mut SessionEvents,
     output: &mut dyn Output,
 ) -> Run {
+    let mut run = Run::default();
+    follow_on(&mut run, handle, events, output).await;
+    run
+}
+
+/// The same for a run that goes on, since something more was submitted.
+pub async fn follow_on(
+    run: &mut Run,
+    handle: &SessionHandle,
+    events: &mut SessionEvents,
+    output: &mut dyn Output,
+) {
     let start = Instant::now();
-    let mut run = Run {
-        outcome: None,
-        usage: UsageTotal::default(),
-        turns: 0,
-        duration: Duration::ZERO,
-        returned: Vec::new(),
-        output_error: None,
-    };
     while let Some(event) = events.next().await {
         if run.output_error.is_none()
             && let Err(error) = output.event(&event)
@@ -159,6 +163,5 @@ pub async fn follow(
             SessionEvent::Turn(_) | SessionEvent::Custom { .. } => {}
         }
     }
-    run.duration = start.elapsed();
-    run
+    run.duration += start.elapsed();
 }

@@ -198,6 +198,18 @@ impl Host {
         self.runtime.run_until(served).await
     }
 
+    /// Lets extensions hear everything that the session has told so far, and the session's readers
+    /// what extensions have emitted: what comes of the last turn's end among it.
+    pub async fn catch_up(&mut self) {
+        let shared = Rc::clone(&self.shared);
+        self.runtime
+            .run_until(async {
+                shared.catch_up();
+                shared.pass_on().await;
+            })
+            .await;
+    }
+
     /// Ends the session's Lua side: extensions hear `session_end`, and everything that Lua has
     /// started settles.
     pub async fn end(self, grace: Duration) {

@@ -220,7 +220,8 @@ pub(super) async fn serve(shared: &Rc<Shared>) -> Infallible {
         };
         tokio::select! {
             biased;
-            () = interrupted => shared.hear_interrupt(),
+            // Behind what the session has told before.
+            () = interrupted => shared.catch_up(),
             event = heard => match (event, &listening) {
                 (Some(event), Some(listening)) => shared.hear(listening, event),
                 // The session is closed: nothing more comes of it.
@@ -297,11 +298,27 @@ impl Shared {
         let Some(listening) = self.listening() else {
             return;
         };
-        self.hear_interrupt();
         loop {
             let next = listening.events.borrow_mut().try_next();
             match next {
                 Some(event) => self.hear(&listening, event),
+                None => break,
+            }
+        }
+        self.hear_interrupt();
+    }
+
+    /// Passes on everything that extensions have emitted so far.
+    pub(super) async fn pass_on(&self) {
+        loop {
+            let next = {
+                let mut outgoing = self.outgoing.borrow_mut();
+                outgoing
+                    .as_mut()
+                    .and_then(|outgoing| outgoing.try_recv().ok())
+            };
+            match next {
+                Some(out) => self.send_out(out).await,
                 None => return,
             }
         }
