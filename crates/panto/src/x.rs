@@ -57,6 +57,13 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
         };
         host.end(GRACE).await;
         let output = ran.map_err(|error| command_failure(&error))?;
+        if output.prompted {
+            return Err(Failure::usage(format!(
+                "`/{}` asks the model, which has no data to print",
+                bare(name)
+            ))
+            .with_hint("leave `--json` out, or use panto -p \"/NAME\" -o json"));
+        }
         show(&output, args.json)
     })
 }
