@@ -32,6 +32,8 @@ thread_local! {
     static STEP: AtomicU64 = const { AtomicU64::new(0) };
     /// Whether the step has had its time.
     static EXPIRED: AtomicBool = const { AtomicBool::new(false) };
+    /// Whether an interrupt of the user's has come that was not raised yet.
+    static INTERRUPTED: AtomicBool = const { AtomicBool::new(false) };
 }
 
 /// The main coroutine of a state, on which the loop calls back.
@@ -91,11 +93,12 @@ fn runs(state: *mut lua_State) -> *mut lua_State {
 }
 
 /// What ran before goes on. The interruption of a step reaches it, too: else it could start again
-/// and again what runs for too long.
+/// and again what runs for too long. So does an interrupt that came too late for what ran.
 fn goes_on(before: *mut lua_State) {
     RUNNING.with(|running| running.store(before, Ordering::Relaxed));
     // In this order, so that an interruption meanwhile is not missed.
-    if !before.is_null() && EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
+    let is_to_stop = EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) || is_interrupted();
+    if !before.is_null() && is_to_stop {
         // SAFETY: what goes on is there, and this is its thread.
         unsafe { ffi::lua_sethook(before, Some(stop), ffi::LUA_MASKCOUNT, 1) };
     }
@@ -389,6 +392,30 @@ fn expire() {
     }
 }
 
+/// Makes what Lua runs on this thread raise [`INTERRUPT`] once, at its next instruction. May be called in the handler
+/// of a signal.
+pub(crate) fn interrupt() {
+    INTERRUPTED.with(|interrupted| interrupted.store(true, Ordering::Relaxed));
+    let running = RUNNING.with(|running| running.load(Ordering::Relaxed));
+    if !running.is_null() {
+        // SAFETY: the coroutine runs on this very thread, so it is there.
+        unsafe { ffi::lua_sethook(running, Some(stop), ffi::LUA_MASKCOUNT, 1) };
+    }
+}
+
+/// Whether an interrupt has come on this thread that was not raised yet.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.with(|interrupted| interrupted.load(Ordering::Relaxed))
+}
+
+/// Forgets an interrupt that was not raised yet.
+pub(crate) fn forget_interrupt() {
+    INTERRUPTED.with(|interrupted| interrupted.store(false, Ordering::Relaxed));
+}
+
+/// What an interrupt raises.
+const INTERRUPT: &CStr = c"interrupted!";
+
 /// Where a coroutine keeps whether its hook may run; 0 if that was not found. Lua turns it off
 /// in finalizers and in hooks, and has no function that turns it on.
 static HOOK_SWITCH: AtomicUsize = AtomicUsize::new(0);
@@ -541,6 +568,11 @@ unsafe extern "C-unwind" fn stop(state: *mut lua_State, running: *mut ffi::lua_D
     unsafe {
         if !EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
             ffi::lua_sethook(state, None, 0, 0);
+            if is_interrupted() {
+                forget_interrupt();
+                ffi::lua_pushstring(state, INTERRUPT.as_ptr());
+                ffi::lua_error(state);
+            }
             return;
         }
         if is_ours(state, running) {
