@@ -85,6 +85,30 @@ fn ctrl_c_interrupts_a_chunk() {
 }
 
 #[test]
+fn ctrl_c_interrupts_whichever_coroutine_runs() {
+    let machine = machine();
+    for spin in [
+        "coroutine.wrap(spin)()",
+        "assert(coroutine.resume(coroutine.create(spin)))",
+        "coroutine.wrap(function() coroutine.wrap(spin)() end)()",
+        // It spends its time in going from one to the other.
+        "spin_on = coroutine.wrap(function() while true do coroutine.yield() end end) print('on') io.stdout:flush() while true do spin_on() end",
+        "local uv = require('luv') uv.new_timer():start(0, 0, coroutine.wrap(spin)) uv.run()",
+        "local co = coroutine.create(function() local x <close> = setmetatable({}, { __close = spin }) coroutine.yield() end)
+         coroutine.resume(co) assert(coroutine.close(co))",
+    ] {
+        let chunk =
+            format!("function spin() print('on') io.stdout:flush() while true do end end {spin}");
+        let mut running = machine.start(&["lua", "-e", &chunk]);
+        running.read_until("on");
+        running.signal(Signal::INT);
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(130), "{spin}: {}", ran.shown());
+        assert!(ran.stderr.contains("interrupted!"), "{}", ran.shown());
+    }
+}
+
+#[test]
 fn ctrl_c_interrupts_a_loop_that_waits_and_one_that_works() {
     let machine = machine();
     for body in ["", "while true do end"] {

@@ -169,6 +169,12 @@ impl Uv {
         self.0.lua.try_upgrade()
     }
 
+    /// The Lua function that every callback is called through, for a host that tells the frames of this crate from
+    /// those of its own code.
+    pub fn entry(&self) -> &mlua::Function {
+        &self.0.door.enter
+    }
+
     pub(crate) fn door(&self) -> &Door {
         &self.0.door
     }

@@ -8,7 +8,7 @@ use mlua::{Function, LightUserData, Lua, MultiValue, Table, Value};
 use crate::executor::Executor;
 use crate::failure::Failure;
 use crate::frame::{Callbacks, ContextId, Frame, yield_function};
-use crate::tool_context;
+use crate::{raw, tool_context};
 
 /// What a yield gets where nobody can wait for it.
 pub const MUST_NOT_WAIT: &str =
@@ -50,6 +50,12 @@ impl Entry {
         replace_yield(lua, executor)?;
         let frame = Frame::new(lua, callbacks)?;
         Ok((Self { call, close }, frame))
+    }
+
+    /// Lets the functions that stand round every step come to their end: this one's, and `others`.
+    pub(crate) fn exempt(&self, lua: &Lua, others: &[&Function]) -> mlua::Result<()> {
+        raw::exempt(lua, &[&self.call])?;
+        raw::exempt(lua, others)
     }
 
     pub(crate) fn call(

@@ -18,7 +18,7 @@
 
 use std::ffi::{CStr, c_int};
 use std::io;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -32,6 +32,8 @@ thread_local! {
     static STEP: AtomicU64 = const { AtomicU64::new(0) };
     /// Whether the step has had its time.
     static EXPIRED: AtomicBool = const { AtomicBool::new(false) };
+    /// Whether an interrupt of the user's has come that was not raised yet.
+    static INTERRUPTED: AtomicBool = const { AtomicBool::new(false) };
 }
 
 /// The main coroutine of a state, on which the loop calls back.
@@ -91,11 +93,12 @@ fn runs(state: *mut lua_State) -> *mut lua_State {
 }
 
 /// What ran before goes on. The interruption of a step reaches it, too: else it could start again
-/// and again what runs for too long.
+/// and again what runs for too long. So does an interrupt that came too late for what ran.
 fn goes_on(before: *mut lua_State) {
     RUNNING.with(|running| running.store(before, Ordering::Relaxed));
     // In this order, so that an interruption meanwhile is not missed.
-    if !before.is_null() && EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
+    let is_to_stop = EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) || is_interrupted();
+    if !before.is_null() && is_to_stop {
         // SAFETY: what goes on is there, and this is its thread.
         unsafe { ffi::lua_sethook(before, Some(stop), ffi::LUA_MASKCOUNT, 1) };
     }
@@ -389,6 +392,30 @@ fn expire() {
     }
 }
 
+/// Makes what Lua runs on this thread raise [`INTERRUPT`] once, at its next instruction. May be called in the handler
+/// of a signal.
+pub(crate) fn interrupt() {
+    INTERRUPTED.with(|interrupted| interrupted.store(true, Ordering::Relaxed));
+    let running = RUNNING.with(|running| running.load(Ordering::Relaxed));
+    if !running.is_null() {
+        // SAFETY: the coroutine runs on this very thread, so it is there.
+        unsafe { ffi::lua_sethook(running, Some(stop), ffi::LUA_MASKCOUNT, 1) };
+    }
+}
+
+/// Whether an interrupt has come on this thread that was not raised yet.
+pub(crate) fn is_interrupted() -> bool {
+    INTERRUPTED.with(|interrupted| interrupted.load(Ordering::Relaxed))
+}
+
+/// Forgets an interrupt that was not raised yet.
+pub(crate) fn forget_interrupt() {
+    INTERRUPTED.with(|interrupted| interrupted.store(false, Ordering::Relaxed));
+}
+
+/// What an interrupt raises.
+const INTERRUPT: &CStr = c"interrupted!";
+
 /// Where a coroutine keeps whether its hook may run; 0 if that was not found. Lua turns it off
 /// in finalizers and in hooks, and has no function that turns it on.
 static HOOK_SWITCH: AtomicUsize = AtomicUsize::new(0);
@@ -450,8 +477,90 @@ unsafe fn allow_hooks(state: *mut lua_State) {
 pub(crate) const TOO_LONG: &str = "ran too long without a pause, and held up everything else; long work belongs in a process \
      (uv.spawn) or on another thread (uv.new_work)";
 
-/// The chunks that stand round every step, and must be able to tell of its end.
-const WRAPPERS: [&CStr; 2] = [c"=[panto]", c"=luv"];
+/// Where a state's registry has [`exempt`]'s table. Its identity is its address.
+static OURS: u8 = 3;
+
+/// Lets the functions that stand round every step come to their end, since they tell of it: these, those that they call,
+/// and those that are made where they are. An interruption then reaches what they called or return to.
+///
+/// They are known by their upvalues: one that a function shares has the same identity in both, and code from elsewhere
+/// cannot come to share it. Names of chunks tell nothing, since whoever loads one chooses its name.
+pub(crate) fn exempt(lua: &Lua, roots: &[&Function]) -> mlua::Result<()> {
+    for root in roots {
+        // SAFETY: the closure runs in a protected call with the function on its stack, and holds no value to drop when
+        // Lua raises an error.
+        unsafe {
+            lua.exec_raw::<()>(*root, |state| {
+                if ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, (&raw const OURS).cast())
+                    != ffi::LUA_TTABLE
+                {
+                    ffi::lua_pop(state, 1);
+                    ffi::lua_newtable(state);
+                    ffi::lua_pushvalue(state, -1);
+                    ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, (&raw const OURS).cast());
+                }
+                ffi::lua_insert(state, 1);
+                note_upvalues(state);
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes the upvalues of the topmost function, and those of the functions in them, in the table at 1. An upvalue lives
+/// as long as a function that has it, and that is noted, too.
+unsafe fn note_upvalues(state: *mut lua_State) {
+    // SAFETY: the caller has a table at 1 and a function on top, in a protected call.
+    unsafe {
+        ffi::luaL_checkstack(state, 4, null());
+        let function = ffi::lua_gettop(state);
+        if ffi::lua_iscfunction(state, function) != 0 {
+            return;
+        }
+        for n in 1.. {
+            let id = ffi::lua_upvalueid(state, function, n);
+            if id.is_null() {
+                return;
+            }
+            if ffi::lua_rawgetp(state, 1, id) == ffi::LUA_TNIL {
+                ffi::lua_pushvalue(state, function);
+                ffi::lua_rawsetp(state, 1, id);
+                ffi::lua_getupvalue(state, function, n);
+                if ffi::lua_type(state, -1) == ffi::LUA_TFUNCTION {
+                    note_upvalues(state);
+                }
+            }
+            ffi::lua_settop(state, function);
+        }
+    }
+}
+
+/// Whether the function that runs is one of [`exempt`]'s.
+unsafe fn is_ours(state: *mut lua_State, running: *mut ffi::lua_Debug) -> bool {
+    // SAFETY: in a hook there is stack for this, all of which is popped; nothing here raises an error.
+    unsafe {
+        let top = ffi::lua_gettop(state);
+        let mut found = false;
+        if ffi::lua_getinfo(state, c"f".as_ptr(), running) != 0
+            && ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, (&raw const OURS).cast())
+                == ffi::LUA_TTABLE
+        {
+            for n in 1.. {
+                let id = ffi::lua_upvalueid(state, top + 1, n);
+                if id.is_null() {
+                    break;
+                }
+                found = ffi::lua_rawgetp(state, top + 2, id) != ffi::LUA_TNIL;
+                ffi::lua_pop(state, 1);
+                if found {
+                    break;
+                }
+            }
+        }
+        ffi::lua_settop(state, top);
+        found
+    }
+}
 
 unsafe extern "C-unwind" fn stop(state: *mut lua_State, running: *mut ffi::lua_Debug) {
     // SAFETY: a hook may raise an error; no Rust value is live then. Coroutines inherit hooks,
@@ -459,13 +568,15 @@ unsafe extern "C-unwind" fn stop(state: *mut lua_State, running: *mut ffi::lua_D
     unsafe {
         if !EXPIRED.with(|expired| expired.load(Ordering::Relaxed)) {
             ffi::lua_sethook(state, None, 0, 0);
+            if is_interrupted() {
+                forget_interrupt();
+                ffi::lua_pushstring(state, INTERRUPT.as_ptr());
+                ffi::lua_error(state);
+            }
             return;
         }
-        if ffi::lua_getinfo(state, c"S".as_ptr(), running) != 0 {
-            let source = CStr::from_ptr((*running).source);
-            if WRAPPERS.contains(&source) {
-                return;
-            }
+        if is_ours(state, running) {
+            return;
         }
         // Lua would run the message handler of an `xpcall`, and what is to be closed in a coroutine
         // that this ends, as parts of this hook: without hooks, so that neither could be stopped.

@@ -7,8 +7,8 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mlua::Lua;
 use mlua::state::{GcGenParams, GcMode};
+use mlua::{Function, Lua, Table};
 use panto_lua::{Embedding, Module};
 use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
@@ -149,6 +149,10 @@ impl LuaRuntime {
             });
         let uv =
             panto_luv::install(&lua, luv).map_err(|error| OpenError::Lua(error.to_string()))?;
+        let loaded: Table = lua.named_registry_value("_LOADED")?;
+        let luv: Function = loaded.get::<Table>("luv")?.get("now")?;
+        let panto: Function = executor.module.table().get("agent")?;
+        executor.entry.exempt(&lua, &[uv.entry(), &luv, &panto])?;
         let driver = uv.driver().map_err(OpenError::Loop)?;
 
         Ok(Self {

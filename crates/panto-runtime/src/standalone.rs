@@ -39,6 +39,8 @@ use failures::Failures;
 use modules::Modules;
 use raw::Interrupts;
 
+use crate::raw::Main;
+
 /// What an interpreter is made with.
 pub struct Options {
     runtime: Box<dyn FnOnce() -> io::Result<Runtime>>,
@@ -156,6 +158,7 @@ pub fn trusting_state() -> Lua {
 /// An interpreter. Dropping it closes the state at once; [`finish`](Self::finish) ends its turns first.
 pub struct Standalone {
     lua: Lua,
+    main: Main,
     prelude: Table,
     failures: Rc<Failures>,
     modules: Rc<Modules>,
@@ -179,6 +182,7 @@ impl Standalone {
             options.variable("LUA_CPATH").map(|(_, path)| path),
             options.modules.as_ref(),
         )?;
+        let (main, _) = Main::install(&lua)?;
         let init = options.variable("LUA_INIT");
         let init = init.map(|(name, value)| (name, value.to_owned()));
         let failures = Rc::<Failures>::default();
@@ -196,6 +200,7 @@ impl Standalone {
         let modules = Modules::offer(&lua, &prelude, &failures, options)?;
         Ok(Self {
             lua,
+            main,
             prelude,
             failures,
             modules,
@@ -205,11 +210,11 @@ impl Standalone {
 
     /// Lets the interpreter have the signals of the process, whose only purpose it must be; SIGINT until it is finished.
     ///
-    /// SIGINT raises an error in the Lua code that runs, or ends its wait; the second one ends the process, as does the
+    /// SIGINT raises an error in the Lua code that runs, in whichever coroutine, or ends its wait; the second one ends the process, as does the
     /// first while no chunk runs. When nobody reads standard output any more, writing to it ends the process as by SIGPIPE.
     pub fn take_signals(&self) {
         raw::end_with_standard_output();
-        if let Some(interrupts) = Interrupts::take(&self.lua) {
+        if let Some(interrupts) = Interrupts::take(self.main) {
             self.modules.set_interrupts(interrupts);
         }
     }

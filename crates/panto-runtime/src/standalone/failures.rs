@@ -7,6 +7,8 @@ use std::future::Future;
 use panto_luv::Uv;
 use tokio::sync::Notify;
 
+use crate::raw::is_interrupted;
+
 /// What has gone wrong in callbacks and was not told yet.
 #[derive(Default)]
 pub(super) struct Failures {
@@ -31,11 +33,15 @@ impl Failures {
     /// Forgets that an interrupt was raised in a callback, which is told otherwise.
     pub(super) fn forget_interrupt(&self) {
         let mut untold = self.untold.borrow_mut();
-        untold.retain(|(message, _)| message != INTERRUPTED);
+        untold.retain(|(message, _)| !message.ends_with(INTERRUPTED));
     }
 
-    /// Ends the run of the loop, and all waits.
+    /// Ends the run of the loop, and all waits, unless the interrupt was raised meanwhile and told: it is raised once.
     pub(super) fn interrupt(&self, uv: &Uv) {
+        let is_untold = |(message, _): &(String, String)| message.ends_with(INTERRUPTED);
+        if !is_interrupted() && !self.untold.borrow().iter().any(is_untold) {
+            return;
+        }
         self.bell.notify_waiters();
         uv.stop();
     }

@@ -1,5 +1,5 @@
 //! The places where the compiler cannot see what holds: a state whose chunks may do what mlua cannot check, and signal
-//! handlers, of which one reaches into Lua. Signals arrive on any thread; all else is on the owner thread.
+//! handlers. Signals arrive on any thread; all else is on the owner thread.
 #![expect(
     unsafe_code,
     reason = "Lua's C modules and debug library, and what handlers of signals do"
@@ -8,11 +8,13 @@
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use libc::c_int;
-use mlua::{Lua, LuaOptions, StdLib, ffi};
+use mlua::{Lua, LuaOptions, StdLib};
 use nix::errno::Errno;
+
+use crate::raw::{Main, Running};
 
 /// A state with all libraries of these, C modules and `debug` among them if they are.
 pub(super) fn new_state(libraries: StdLib) -> Lua {
@@ -26,9 +28,9 @@ pub(super) fn add_libraries(lua: &Lua, libraries: StdLib) -> mlua::Result<()> {
     lua.load_std_libs(libraries)
 }
 
-/// The main Lua thread of the interpreter that an interrupt is for; null if there is none.
-static MAIN: AtomicPtr<ffi::lua_State> = AtomicPtr::new(ptr::null_mut());
-/// The thread that owns it.
+/// Whether an interpreter has the interrupts.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// The thread that owns its state.
 static OWNER: AtomicUsize = AtomicUsize::new(0);
 /// Whether it was interrupted.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -39,19 +41,22 @@ static BELL: AtomicI32 = AtomicI32::new(-1);
 pub(super) struct Interrupts {
     previous: libc::sigaction,
     bell: Option<OwnedFd>,
+    /// The main coroutine runs when no other one does.
+    _running: Running,
 }
 
 impl Interrupts {
     /// Takes SIGINT for the state, whose owner thread this must be. `None` if the process was started to ignore it,
     /// or another state has it.
-    pub(super) fn take(lua: &Lua) -> Option<Self> {
+    pub(super) fn take(main: Main) -> Option<Self> {
         let previous = action(libc::SIGINT);
         if previous.sa_sigaction == libc::SIG_IGN {
             return None;
         }
-        let main = lua.current_thread().state();
-        MAIN.compare_exchange(ptr::null_mut(), main, Ordering::SeqCst, Ordering::SeqCst)
-            .ok()?;
+        if TAKEN.swap(true, Ordering::SeqCst) {
+            return None;
+        }
+        let running = main.running(None);
         OWNER.store(this_thread(), Ordering::SeqCst);
         INTERRUPTED.store(false, Ordering::SeqCst);
         // Without SA_RESTART, so that a chunk that waits for input hears of it.
@@ -59,6 +64,7 @@ impl Interrupts {
         Some(Self {
             previous,
             bell: None,
+            _running: running,
         })
     }
 
@@ -77,7 +83,8 @@ impl Drop for Interrupts {
         }
         // Before the pipe is closed and the state goes. A handler runs on this thread only, so none is under way.
         BELL.store(-1, Ordering::SeqCst);
-        MAIN.store(ptr::null_mut(), Ordering::SeqCst);
+        crate::raw::forget_interrupt();
+        TAKEN.store(false, Ordering::SeqCst);
     }
 }
 
@@ -93,10 +100,9 @@ extern "C" fn on_interrupt(_signal: c_int) {
 }
 
 fn interrupt() {
-    let main = MAIN.load(Ordering::SeqCst);
     // Who handles the signal by now calls what handled it before, and means something else by it.
     let is_ours = action(libc::SIGINT).sa_sigaction == on_interrupt as *const () as usize;
-    if main.is_null() || !is_ours {
+    if !TAKEN.load(Ordering::SeqCst) || !is_ours {
         return;
     }
     let owner = OWNER.load(Ordering::SeqCst);
@@ -107,25 +113,12 @@ fn interrupt() {
     }
     INTERRUPTED.store(true, Ordering::SeqCst);
     set_handler(libc::SIGINT, libc::SIG_DFL, 0);
-    // SAFETY: the state lives, since its owner clears `MAIN` before it goes, and this is its owner thread. Lua has this
-    // function for being called in a handler of a signal at any time.
-    unsafe { ffi::lua_sethook(main, Some(raise), ffi::LUA_MASKCOUNT, 1) };
+    crate::raw::interrupt();
     let bell = BELL.load(Ordering::SeqCst);
     if bell >= 0 {
         // SAFETY: the descriptor is open, since its owner clears `BELL` before it closes it, on this thread; one byte is
         // read from a constant. The pipe has room: this happens once.
         unsafe { libc::write(bell, [0_u8].as_ptr().cast(), 1) };
-    }
-}
-
-/// Raises the interrupt in the Lua code that runs.
-unsafe extern "C-unwind" fn raise(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls this with its own state, between two instructions, where an error may be raised and there is
-    // stack for it. Nothing here has a destructor that raising would skip.
-    unsafe {
-        ffi::lua_sethook(state, None, 0, 0);
-        ffi::lua_pushstring(state, c"interrupted!".as_ptr());
-        ffi::lua_error(state);
     }
 }
 

@@ -156,24 +156,33 @@ fn an_error_in_a_callback_that_no_run_raised_is_told_at_the_end() {
 }
 
 #[test]
-fn an_interrupt_ends_a_wait() {
-    let lua = interpreter();
-    let interrupt = lua.lua.create_function(|_, ()| {
-        let this = rustix::process::getpid();
-        rustix::process::kill_process(this, rustix::process::Signal::INT)
-            .map_err(mlua::Error::external)
-    });
-    lua.lua
-        .globals()
-        .set("interrupt", interrupt.unwrap())
-        .unwrap();
-    lua.take_signals();
-    let failure = run(&lua, "later(interrupt) answer(ask())").unwrap_err();
-    assert!(failure.interrupted);
-    assert!(failure.message.contains("interrupted!"), "{failure}");
-    // A wait after one that was caught is none the worse for it.
-    run(&lua, "later(open) assert(answer(ask()) == 'Hello.')").unwrap();
-    lua.finish().unwrap();
+fn an_interrupt_ends_what_runs_or_waits_and_is_raised_once() {
+    // One after the other, since it is the process that is interrupted.
+    for chunk in [
+        "later(interrupt) answer(ask())",
+        "interrupt() while true do end",
+        "coroutine.wrap(function() interrupt() while true do end end)()",
+        "later(interrupt) uv.run() while true do end",
+    ] {
+        let lua = interpreter();
+        let interrupt = lua.lua.create_function(|_, ()| {
+            let this = rustix::process::getpid();
+            rustix::process::kill_process(this, rustix::process::Signal::INT)
+                .map_err(mlua::Error::external)
+        });
+        lua.lua
+            .globals()
+            .set("interrupt", interrupt.unwrap())
+            .unwrap();
+        lua.take_signals();
+        let failure = run(&lua, chunk).unwrap_err();
+        assert!(failure.interrupted, "{chunk}");
+        assert!(failure.message.contains("interrupted!"), "{failure}");
+        // What waits after one that was caught is none the worse for it.
+        let after = "later(open) assert(answer(ask()) == 'Hello.') uv.run()";
+        run(&lua, after).unwrap_or_else(|failure| panic!("{chunk}: {failure}"));
+        lua.finish().unwrap();
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::method::Method;
 use super::{LuaStore, Shared};
 use crate::entry::Later;
 use crate::executor::Executor;
+use crate::raw;
 
 /// The tables that are stores.
 pub(crate) struct Stores {
@@ -53,7 +54,8 @@ impl Stores {
     pub(crate) fn new(lua: &Lua) -> mlua::Result<Self> {
         let absent = lua.create_table()?;
         let chunk = lua.load(SOURCE).set_name("=[panto]");
-        let (call, kinds) = chunk.call(&absent)?;
+        let (call, kinds): (Function, Function) = chunk.call(&absent)?;
+        raw::exempt(lua, &[&call, &kinds])?;
         Ok(Self {
             adopted: RefCell::default(),
             call,

@@ -6,7 +6,7 @@ use panto_runtime::MUST_NOT_WAIT;
 use pantograph_scripted::{Script, Step};
 use serde_json::json;
 
-use crate::support::{calling, machine, machine_with, results};
+use crate::support::{Machine, calling, machine, machine_in, machine_with, results};
 
 #[tokio::test(start_paused = true)]
 async fn a_synchronous_entry_that_yields_fails_whatever_hides_the_yield() {
@@ -284,6 +284,73 @@ async fn a_step_that_takes_too_long_fails_and_says_where() {
             .any(|text| text.contains("a callback of timer_start failed: test:1: ran too long")),
         "{failures:#?}"
     );
+}
+
+/// Runs each tool once, and expects the watchdog to stop it at its line.
+async fn are_stopped(machine: &mut Machine, tools: &[(&str, &str)]) {
+    for (tool, line) in tools {
+        let agent = machine.agent(calling(tool, [json!({})]));
+        machine.ask(&agent).await;
+        let (status, text) = results(&agent).remove(0);
+        assert_eq!(status, "error", "{tool}");
+        let expected = format!("{line}: ran too long");
+        assert!(text.contains(&expected), "{tool}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn no_name_of_a_chunk_keeps_it_from_being_stopped() {
+    let mut machine = machine_with(|options| options.step_limit(Duration::from_millis(30)));
+    for (tool, name) in [("panto", "=[panto]"), ("luv", "=luv")] {
+        machine.tool(
+            tool,
+            &format!(
+                "load('while true do pcall(function() while true do end end) end', '{name}')()"
+            ),
+        );
+    }
+    // What stands between such code and Rust is not what took long.
+    machine.tool("in_luv", "while true do uv.now() end");
+    machine.tool("in_panto", "while true do panto.text.width('x') end");
+    let tools = [
+        ("panto", "[panto]:1"),
+        ("luv", "luv:1"),
+        ("in_luv", "test:1"),
+        ("in_panto", "test:1"),
+    ];
+    are_stopped(&mut machine, &tools).await;
+}
+
+#[tokio::test]
+async fn hooks_of_the_codes_own_do_not_keep_it_from_being_stopped() {
+    let mut machine = machine_in(panto_runtime::standalone::trusting_state(), |options| {
+        options.step_limit(Duration::from_millis(30))
+    });
+    machine.tool("clear", "while true do debug.sethook() end");
+    machine.tool(
+        "replace",
+        "local function f() end while true do pcall(debug.sethook, f, '', 1) end",
+    );
+    machine.tool(
+        "within",
+        "debug.sethook(function() while true do debug.sethook() end end, '', 1) while true do end",
+    );
+    machine.tool(
+        "everywhere",
+        r#"
+        local function again() debug.sethook(again, "clr", 1) end
+        while true do pcall(function() again() while true do debug.sethook() end end) end"#,
+    );
+    let lines = ["clear", "replace", "within", "everywhere"].map(|tool| (tool, ""));
+    are_stopped(&mut machine, &lines).await;
+    // A hook of its own is gone then, and what runs later has none.
+    machine.tool(
+        "fine",
+        "for i = 1, 1000 do end return tostring(debug.gethook())",
+    );
+    let agent = machine.agent(calling("fine", [json!({})]));
+    machine.ask(&agent).await;
+    assert_eq!(results(&agent)[0].1, "nil");
 }
 
 #[tokio::test]

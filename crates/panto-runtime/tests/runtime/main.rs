@@ -5,6 +5,7 @@
 #[path = "../../../pantograph/tests/sessions/any.rs"]
 mod any;
 mod cancelling;
+mod contention;
 mod entries;
 mod fairness;
 mod interleaving;

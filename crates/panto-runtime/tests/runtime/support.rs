@@ -27,6 +27,10 @@ pub(crate) fn machine() -> Machine {
 }
 
 pub(crate) fn machine_with(change: impl FnOnce(Options) -> Options) -> Machine {
+    machine_in(Lua::new(), change)
+}
+
+pub(crate) fn machine_in(lua: Lua, change: impl FnOnce(Options) -> Options) -> Machine {
     let failures: Rc<RefCell<Vec<Failure>>> = Rc::default();
     let progress: Rc<RefCell<Vec<Progress>>> = Rc::default();
     let (failed, told) = (Rc::clone(&failures), Rc::clone(&progress));
@@ -35,7 +39,6 @@ pub(crate) fn machine_with(change: impl FnOnce(Options) -> Options) -> Machine {
         .step_limit(Duration::from_secs(60))
         .on_error(move |failure| failed.borrow_mut().push(failure.clone()))
         .on_progress(move |progress| told.borrow_mut().push(progress.clone()));
-    let lua = Lua::new();
     let runtime = LuaRuntime::open(lua.clone(), change(options)).unwrap();
     lua.load(PRELUDE).set_name("=prelude").exec().unwrap();
     Machine {
