@@ -123,9 +123,9 @@ pub struct Run {
     pub output_error: Option<io::Error>,
 }
 
-/// Shows what a session does until it is idle, or closed.
+/// Shows what a session does until there is nothing more to do, or it is closed.
 ///
-/// Something must have been submitted, and `events` taken before that. If the output fails, the session
+/// `events` must have been taken before something was submitted. If the output fails, the session
 /// is interrupted, and the rest of its events are read but not shown.
 pub async fn follow(
     handle: &SessionHandle,
@@ -137,31 +137,35 @@ pub async fn follow(
     run
 }
 
-/// The same for a run that goes on, since something more was submitted.
+/// The same for a run that may go on; gives whether anything was told.
 pub async fn follow_on(
     run: &mut Run,
     handle: &SessionHandle,
     events: &mut SessionEvents,
     output: &mut dyn Output,
-) {
+) -> bool {
     let start = Instant::now();
-    while let Some(event) = events.next().await {
+    let mut was_told = false;
+    loop {
+        let event = match events.try_next() {
+            None if handle.is_busy() => events.next().await,
+            buffered => buffered,
+        };
+        let Some(event) = event else { break };
+        was_told = true;
         if run.output_error.is_none()
             && let Err(error) = output.event(&event)
         {
             run.output_error = Some(error);
             run.returned.extend(handle.interrupt());
         }
-        match event {
-            SessionEvent::Turn(Event::Settled(outcome)) => {
-                run.turns += 1;
-                run.usage.merge(&outcome.usage);
-                run.returned.extend(outcome.returned.iter().cloned());
-                run.outcome = Some(outcome);
-            }
-            SessionEvent::Idle => break,
-            SessionEvent::Turn(_) | SessionEvent::Custom { .. } => {}
+        if let SessionEvent::Turn(Event::Settled(outcome)) = event {
+            run.turns += 1;
+            run.usage.merge(&outcome.usage);
+            run.returned.extend(outcome.returned.iter().cloned());
+            run.outcome = Some(outcome);
         }
     }
     run.duration += start.elapsed();
+    was_told
 }

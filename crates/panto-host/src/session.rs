@@ -180,6 +180,12 @@ impl SessionHandle {
         self.shared().state.lock().asked
     }
 
+    /// Whether something was asked of the session and [`SessionEvent::Idle`] has not followed yet.
+    /// What it has told by the time it is busy no more can be read without waiting.
+    pub fn is_busy(&self) -> bool {
+        self.shared().state.lock().announce_idle
+    }
+
     /// How many live turns were interrupted: changes as soon as one is, before it has settled.
     pub fn interrupts(&self) -> watch::Receiver<u64> {
         self.shared().interrupts.subscribe()

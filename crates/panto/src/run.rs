@@ -9,7 +9,7 @@ use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
 use panto_host::host::{CommandOutput, Host};
 use panto_host::models::{ChoiceRequest, Models};
-use panto_host::session::{SessionCommand, SessionEvent, SessionHandle};
+use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
 use pantograph::{Agent, AgentBuilder, Origin, StopReason, Submission, TurnError};
 use tokio::runtime::Handle;
@@ -305,22 +305,16 @@ impl Running {
         let handle = self.handle.clone();
         let mut run = Run::default();
         loop {
-            let asked = handle.asked();
             let following = headless::follow_on(&mut run, &handle, &mut events, output);
             let Some(host) = &mut self.host else {
                 following.await;
                 break;
             };
-            host.run_until(following).await;
+            let was_told = host.run_until(following).await;
             // What extensions make of the end belongs to the run, a follow-up too.
             host.catch_up().await;
-            if handle.asked() == asked || run.output_error.is_some() {
+            if !was_told {
                 break;
-            }
-        }
-        while let Some(event) = events.try_next() {
-            if run.output_error.is_none() && matches!(event, SessionEvent::Custom { .. }) {
-                run.output_error = output.event(&event).err();
             }
         }
         run.output_error = begun
