@@ -147,8 +147,10 @@ pub async fn follow_on(
     let start = Instant::now();
     let mut was_told = false;
     loop {
+        // Asked first: what was told before the session is idle has been buffered then.
+        let is_busy = handle.is_busy();
         let event = match events.try_next() {
-            None if handle.is_busy() => events.next().await,
+            None if is_busy => events.next().await,
             buffered => buffered,
         };
         let Some(event) = event else { break };
