@@ -2,8 +2,8 @@
 local panto = require("panto")
 local manifests = require("subagents.manifest")
 local prompts = require("subagents.prompts")
-local uv = require("luv")
 local restriction = require("subagents.restriction")
+local uv = require("luv")
 
 local M = {}
 
@@ -17,6 +17,7 @@ local M = {}
 ---@field file string? where its conversation is kept
 ---@field is_new boolean
 ---@field notices string[]
+---@field unmatched string[]? of its profile's lists
 
 local CANONICAL = "^" .. ("%x"):rep(8) .. ("%-" .. ("%x"):rep(4)):rep(3) .. "%-" .. ("%x"):rep(12)
 
@@ -106,9 +107,18 @@ local function built(agent, build)
   error(failure, 0)
 end
 
+---@class subagents.Beginning
+---@field session panto.ext.SessionInfo
+---@field caller panto.Agent
+---@field profile subagents.Profile
+---@field body string
+---@field config panto.Config
+---@field tool_call_id string
+---@field label string
+
 --- Begins a child. Nothing of it is on disk before its first answer.
 ---@async
----@param options { session: panto.ext.SessionInfo, caller: panto.Agent, profile: table, body: string, config: panto.Config, tool_call_id: string, label: string }
+---@param options subagents.Beginning
 ---@return subagents.Child? child
 ---@return string? message
 function M.begin(options)
@@ -205,7 +215,7 @@ end
 ---@param child subagents.Child
 ---@param before subagents.Stamp?
 ---@param message panto.Message with its manifest
----@param profile table? as it is now
+---@param profile subagents.Profile? as it is now
 local function note_drift(child, before, message, profile)
   local notices = child.notices
   if before and before.tools then
@@ -230,9 +240,18 @@ local function note_drift(child, before, message, profile)
   end
 end
 
+---@class subagents.Continuation
+---@field session panto.ext.SessionInfo
+---@field caller panto.Agent
+---@field id string
+---@field profiles subagents.Catalog
+---@field placeholder panto.Config until it is known which one it is
+---@field configure fun(last: subagents.Stamp?): panto.Config?, string?
+---@field label fun(profile: string): string
+
 --- Goes on with a child. It is locked from then on.
 ---@async
----@param options { session: panto.ext.SessionInfo, caller: panto.Agent, id: string, configure: (fun(last: subagents.Stamp?): panto.Config?, string?), profiles: table, placeholder: panto.Config, label: fun(profile: string): string }
+---@param options subagents.Continuation
 ---@return subagents.Child? child
 ---@return string? message
 function M.go_on(options)

@@ -17,7 +17,7 @@ function M.profiles(found)
 end
 
 --- Entries of a profile's lists of tools that are no tool of the caller.
----@param profile table
+---@param profile subagents.Profile
 ---@param names string[]
 function M.unmatched(profile, names)
   for _, name in ipairs(names) do
@@ -42,8 +42,8 @@ function M.concurrency(settings, default)
   if bound and bound >= 1 then
     return bound
   end
-  local message = "`concurrency` of [extensions.settings.subagents] must be a whole number from 1 on; "
-    .. "it is %d now"
+  local message = "`concurrency` of [extensions.settings.subagents] must be a whole number from 1 "
+    .. "on; it is %d now"
   panto.ext.diagnose("warning", message:format(default))
   return default
 end

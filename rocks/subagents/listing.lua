@@ -104,13 +104,15 @@ end
 local function primary(args)
   local session = panto.ext.session_info()
   local sessions = session and session.directory or panto.ext.dirs.sessions
-  if args == "" then
-    return session and session.id, "which session? give its id; `panto sessions` lists them", sessions
-  elseif not sessions then
+  if not sessions then
     return nil, "nothing says where sessions lie"
+  elseif args == "" then
+    local which = "which session? give its id; `panto sessions` lists them"
+    return session and session.id, which, sessions
   end
   local id, message = panto.file_system_jsonl_store({ dir = sessions }):resolve(args)
-  return id, message or ("there is no session `%s`; `panto sessions` lists them"):format(args), sessions
+  message = message or ("there is no session `%s`; `panto sessions` lists them"):format(args)
+  return id, message, sessions
 end
 
 --- Lists the children of a session.
@@ -129,8 +131,10 @@ function M.children(args, children)
     list[i] = read(store, info)
     lines[i] = line(list[i])
   end
-  local text = #lines > 0 and table.concat(lines, "\n") or ("the session %s has no children"):format(id)
-  return { text = text, data = list }
+  if #lines == 0 then
+    lines[1] = ("the session %s has no children"):format(id)
+  end
+  return { text = table.concat(lines, "\n"), data = list }
 end
 
 return M
