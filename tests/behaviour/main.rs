@@ -37,6 +37,7 @@ mod rocks;
 mod session_commands;
 mod session_models;
 mod skills;
+mod specs;
 mod support;
 mod terminal;
 mod tools;
