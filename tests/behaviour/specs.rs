@@ -119,7 +119,7 @@ end)
         "some_spec.lua:6: expected { 1, { a = \"b\" } }, got { 1, { a = \"c\" } }",
         "some_spec.lua:9: expected { 1 }, got { 1, 2 }",
         "ok sums are right\n",
-        "some_spec.lua:14: what is this?",
+        "some_spec.lua:16: what is this?",
         "5 examples, 4 failures",
     ] {
         assert!(ran.stdout.contains(part), "no {part:?}:\n{}", ran.shown());
