@@ -263,7 +263,8 @@ local function walk(dir, seen)
   local stat, message, code = uv.fs_stat(dir)
   if not stat then
     if code ~= "ENOENT" and code ~= "ENOTDIR" then
-      self:tell("warning", "unreadable", "no profiles here: " .. without_path(message, dir), dir, "")
+      local why = "no profiles here: " .. without_path(message, dir)
+      self:tell("warning", "unreadable", why, dir, "")
     end
     return self
   elseif stat.type ~= "directory" then
@@ -670,7 +671,7 @@ local function load(ext, found, is_strict)
     path = path,
     relative = found.relative,
     stat = stat,
-    is_fresh = seconds + micros / 1e6 - written < TOO_FRESH,
+    is_fresh = math.abs(seconds + micros / 1e6 - written) < TOO_FRESH,
     diagnostics = {},
   }
   local bytes, message, code
@@ -846,8 +847,10 @@ local function compare(profiles, tell_of)
     local other = looks[look]
     if other and other.name ~= profile.name then
       local is_case = other.name:lower() == profile.name:lower()
-      local message = is_case and "`%s` and `%s` differ only in case; each is called by its own name"
-        or "`%s` looks like `%s`, and is another name"
+      local message = "`%s` looks like `%s`, and is another name"
+      if is_case then
+        message = "`%s` and `%s` differ only in case; each is called by its own name"
+      end
       local code = is_case and "case_clash" or "look_alike"
       tell_of(profile)("warning", code, message:format(profile.name, other.name))
     end

@@ -284,6 +284,17 @@ end
 local YES = { ["true"] = true, yes = true, on = true, allow = true, enabled = true }
 local NO = { ["false"] = true, no = true, off = true, deny = true, disabled = true }
 
+---@param map table<string, any>
+---@return boolean
+local function has_yes(map)
+  for _, value in pairs(map) do
+    if YES[word_of(value)] then
+      return true
+    end
+  end
+  return false
+end
+
 --- A map of names to booleans, which says both.
 ---@param map table<string, any>
 ---@param lists { allow: string[]?, deny: string[], has_entries: boolean }
@@ -317,27 +328,16 @@ function Reader:map(map, lists)
       end
     end
   end
-  if all == false and not self:has_yes(map) then
+  if all == false and not has_yes(map) then
     -- Plainly none at all.
     lists.has_entries = false
   end
   -- With `*: true`, or denials only, the others stay.
-  if all == true or (all == nil and has_no and #allowed == 0 and not self:has_yes(map)) then
+  if all == true or (all == nil and has_no and #allowed == 0 and not has_yes(map)) then
     return
   end
   lists.allow = lists.allow or {}
   add(lists.allow, allowed)
-end
-
----@param map table<string, any>
----@return boolean
-function Reader:has_yes(map)
-  for _, value in pairs(map) do
-    if YES[word_of(value)] then
-      return true
-    end
-  end
-  return false
 end
 
 --- Reads a value into lists.

@@ -92,7 +92,7 @@ function M.composed(ext, text)
   if not text:find("[\x80-\xFF]") then
     return text
   end
-  local quoted = text:gsub("[\\\"]", "\\%0"):gsub("\n", "\\n")
+  local quoted = text:gsub('[\\"]', "\\%0"):gsub("\n", "\\n")
   local data = ext.frontmatter('---\ntext: "' .. quoted .. '"\n---\n')
   return data and type(data.text) == "string" and data.text or text
 end
@@ -143,7 +143,8 @@ function M.distance(a, b, most)
     for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
       local best = math.min(previous[j] + 1, current[j - 1] + 1, previous[j - 1] + cost)
-      local are_swapped = i > 1 and j > 1
+      local are_swapped = i > 1
+        and j > 1
         and a:byte(i) == b:byte(j - 1)
         and a:byte(i - 1) == b:byte(j)
       if are_swapped then

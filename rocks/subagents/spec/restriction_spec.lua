@@ -64,9 +64,10 @@ describe("names", function()
   end)
 
   it("of delegation are left out", function()
-    local found, codes, is_fatal = read({ tools = "Read, Task, Agent(x, y), subagents.run" })
+    local found, codes = read({ tools = "Read, Task, Agent(x, y), subagents.run" })
     assert.same({ allow = { "read" } }, found)
     assert.same({ "info delegation", "info delegation", "info delegation" }, codes)
+    local is_fatal
     found, codes, is_fatal = read({ disallowedTools = "Task" })
     assert.is_nil(found)
     assert.same({ "info delegation" }, codes)
@@ -183,8 +184,22 @@ describe("keys", function()
       assert.equal(ours, restriction.meant(key), key)
     end
     for _, key in ipairs({
-      "name", "tools", "mode", "color", "memory", "skills", "hooks", "temperature", "maxTurns",
-      "version", "title", "background", "effort", "mcpServers", "license", "x",
+      "name",
+      "tools",
+      "mode",
+      "color",
+      "memory",
+      "skills",
+      "hooks",
+      "temperature",
+      "maxTurns",
+      "version",
+      "title",
+      "background",
+      "effort",
+      "mcpServers",
+      "license",
+      "x",
     }) do
       assert.is_nil(restriction.meant(key), key)
     end
