@@ -301,16 +301,21 @@ end
 --- Where the keys of a frontmatter stand.
 ---@class subagents.Header
 ---@field lines table<string, integer> by key, the last one of a name
+---@field written table<string, boolean> the restrictions whose key has something behind it
 ---@field owners table<integer, string> by line, the key that it belongs to
 ---@field indented { key: string, line: integer }[] what looks like a restriction further in
 ---@field broken { key: string, line: integer }? a restriction without its colon
 
 local RESTRICTS = { tools = true, disallowedTools = true, excludedTools = true }
 
+--- What stands for nothing in YAML.
+local EMPTY = { [""] = true, ["~"] = true, null = true, Null = true, NULL = true }
+EMPTY['""'], EMPTY["''"] = true, true
+
 ---@param bytes string
 ---@return subagents.Header
 local function header(bytes)
-  local found = { lines = {}, owners = {}, indented = {}, broken = nil }
+  local found = { lines = {}, written = {}, owners = {}, indented = {}, broken = nil }
   local at = bytes:sub(1, 3) == "\xEF\xBB\xBF" and 4 or 1
   local number, is_open, owner = 0, false, nil
   while at <= #bytes do
@@ -328,12 +333,15 @@ local function header(bytes)
     elseif line:find("^%-%-%-%s*$") or line:find("^%.%.%.%s*$") then
       return found
     else
-      local key = line:match("^[\"']?([%w_][%w_.-]*)[\"']?%s*:")
-      local inner = not key and line:match("^%s*{?[%s,]+[\"']?(%a+)[\"']?%s*:")
+      local key, rest = line:match("^[\"']?([%w_][%w_.-]*)[\"']?%s*:%s*(.-)%s*$")
+      local inner = not key and line:match("^[%s,{-]+[\"']?(%a+)[\"']?%s*:")
       local word = not key and line:match("^(%a+)%s*[^%w%s:]?%f[\0%s]")
       if key then
         owner = key
         found.lines[key] = number
+        if RESTRICTS[key] then
+          found.written[key] = not EMPTY[rest] and rest:sub(1, 1) ~= "#"
+        end
       elseif inner and RESTRICTS[inner] then
         table.insert(found.indented, { key = inner, line = number })
       elseif word and RESTRICTS[word] then
@@ -509,6 +517,11 @@ function Reading:restriction(data, found)
   end
   -- A key whose line was taken for text of another one would restrict nothing.
   local lost = self.header.broken
+  for key, is_written in pairs(self.header.written) do
+    if is_written and data[key] == nil then
+      lost = lost or { key = key, line = lines[key] }
+    end
+  end
   for _, diagnostic in ipairs(found) do
     local owner = self.header.owners[diagnostic.line]
     for _, inner in ipairs(diagnostic.code == "not_yaml" and self.header.indented or {}) do

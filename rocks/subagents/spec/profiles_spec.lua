@@ -809,6 +809,9 @@ describe("a restriction", function()
       { "tools = Read" },
       { "tools\n  - Read" },
       { "x: y: z\n  tools: Read", line = 4 },
+      { "x: y\n- tools: Read", line = 4 },
+      { 'x: "y\ntools: Read\nz: 1"', line = 4 },
+      { 'x: "y\ndisallowedTools: Bash\nz: 1"', line = 4 },
     }) do
       local profile, lines, found = one(dir .. "/" .. i, header("description: d", case[1]))
       assert.is_nil(profile, case[1])
@@ -822,8 +825,33 @@ describe("a restriction", function()
     end
   end)
 
+  it("is found wherever YAML finds it", function(dir)
+    for i, tools in ipairs({
+      "base: &b {tools: Read}\n<<: *b",
+      "? tools\n: Read",
+      "tools: |\n  Read",
+      "tools: !x [Read]",
+      "tools: Read # only",
+      "nested:\n  tools: Bash\ntools: Read",
+    }) do
+      local profile = one(dir .. "/" .. i, header("description: d", tools))
+      assert.same({ allow = { "read" } }, profile.restriction, tools)
+    end
+    -- What lies deeper is somebody else's.
+    local profile, lines = one(dir .. "/x", header("description: d", "nested:\n  tools: Bash"))
+    assert.is_nil(profile.restriction)
+    assert.same({}, lines)
+  end)
+
   it("that is empty leaves no tools", function(dir)
-    for i, tools in ipairs({ "tools:", "tools: []", 'tools: ""', "tools: ~", "'tools' :" }) do
+    for i, tools in ipairs({
+      "tools:",
+      "tools: []",
+      'tools: ""',
+      "tools: ~",
+      "'tools' :",
+      "tools: # none",
+    }) do
       local profile, lines = one(dir .. "/" .. i, header("description: d", tools))
       assert.same({ allow = {} }, profile.restriction, tools)
       assert.same({ "warning no_tools user/agents/file.md:3" }, lines, tools)
