@@ -687,12 +687,7 @@ local function load(ext, found, is_strict)
     is_fresh = math.abs(seconds + micros / 1e6 - written) < TOO_FRESH,
     diagnostics = {},
   }
-  local bytes, message, code
-  if stat.size > MAX_BYTES then
-    message, code = ("it has more than %d bytes"):format(MAX_BYTES), "too_large"
-  else
-    bytes, message, code = read(path)
-  end
+  local bytes, message, code = read(path)
   if not bytes then
     file.diagnostics[1] = {
       level = "error",

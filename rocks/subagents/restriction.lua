@@ -469,6 +469,9 @@ function M.other_keys(data, reader)
     elseif not M.KEYS[key] then
       local ours = M.meant(key)
       local message = "`%s` is ignored; `%s` is meant?"
+      if ours and ours:lower():find("tools$") then
+        message = "`%s` restricts nothing; `%s` is meant?"
+      end
       if ours and data[ours] ~= nil then
         message = "`%s` is ignored; `%s` counts"
       end

@@ -888,6 +888,8 @@ describe("a catalog", function()
     assert(uv.fs_utime(dir .. "/project/agents/sub/b.md", 1, 1))
     again = again:refresh()
     assert.is_true(again == again:refresh())
+    assert(uv.fs_unlink(dir .. "/project/agents/sub/b.md"))
+    assert.same({}, names(again:refresh()))
   end)
 
   it("has bodies as they are when they are asked for", function(dir)
