@@ -333,13 +333,14 @@ local function header(bytes)
     elseif line:find("^%-%-%-%s*$") or line:find("^%.%.%.%s*$") then
       return found
     else
-      local key, rest = line:match("^[\"']?([%w_][%w_.-]*)[\"']?%s*:%s*(.-)%s*$")
+      local key, behind = line:match("^[\"']?([%w_][%w_.-]*)[\"']?%s*:()")
       local inner = not key and line:match("^[%s,{-]+[\"']?(%a+)[\"']?%s*:")
       local word = not key and line:match("^(%a+)%s*[^%w%s:]?%f[\0%s]")
       if key then
         owner = key
         found.lines[key] = number
         if RESTRICTS[key] then
+          local rest = text.trim(line:sub(behind))
           found.written[key] = not EMPTY[rest] and rest:sub(1, 1) ~= "#"
         end
       elseif inner and RESTRICTS[inner] then
@@ -825,7 +826,7 @@ Catalog.__index = Catalog
 ---@param profile subagents.Profile
 ---@param tell fun(level: string, code: string, message: string)
 function Catalog:add(profile, tell)
-  local other = self.by_name[profile.name]
+  local other = rawget(self.by_name, profile.name)
   if other and other.layer == profile.layer then
     profile.shadowed_by = other.layer
     table.insert(self.shadowed, profile)

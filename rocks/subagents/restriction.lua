@@ -185,6 +185,12 @@ end
 ---@return string[]? entries nil if a parenthesis is not closed
 local function split(value)
   local entries = {}
+  if not value:find("[()]") then
+    for entry in value:gmatch("[^,;%s]+") do
+      entries[#entries + 1] = entry
+    end
+    return entries
+  end
   local at, start, depth = 1, 1, 0
   local function close(last)
     local entry = text.trim(value:sub(start, last))
