@@ -250,3 +250,23 @@ fn the_short_form_asks_the_model_too() {
     let machine = machine();
     assert_eq!(machine.run(&["ask", "hi"]).answer(), "asking\nhi\n");
 }
+
+#[test]
+fn stored_sessions_are_found_without_a_live_one() {
+    let machine = machine();
+    machine.extension(
+        "stored",
+        "panto.ext.register_command { name = 'stored', description = 'Lists.', handler = function()\n\
+           local store = panto.file_system_jsonl_store { dir = panto.ext.dirs.sessions }\n\
+           local info, message = panto.ext.session_info()\n\
+           return { text = #assert(store:list()) .. ' ' .. (info and 'live' or message) }\n\
+         end }",
+    );
+    assert_eq!(machine.run(&["-p", "say hi"]).answer(), "hi\n");
+    assert_eq!(
+        machine.run(&["-p", "/stored", "--no-session"]).answer(),
+        "1 live\n"
+    );
+    machine.write_config("");
+    assert_eq!(machine.run(&["stored"]).answer(), "1 there is no session\n");
+}

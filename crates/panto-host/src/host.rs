@@ -60,6 +60,8 @@ pub struct HostOptions {
     pub home: Option<PathBuf>,
     /// The directory that the session works in.
     pub cwd: PathBuf,
+    /// Where sessions of that directory lie, if anything says so.
+    pub sessions: Option<PathBuf>,
     /// The root of the project.
     pub project_root: PathBuf,
     /// The layers of resources, lowest first.
