@@ -300,6 +300,24 @@ pub enum SessionError {
     Store(String),
 }
 
+impl SessionError {
+    /// One name for programs. A session that is in use is `in_use_here` if this process is known
+    /// to have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::InUse { holder, .. } if *holder == Some(std::process::id()) => "in_use_here",
+            Self::InUse { .. } => "in_use",
+            Self::Corrupt { .. } => "corrupt",
+            Self::NewerVersion { .. } => "newer_version",
+            Self::Io { .. } => "io",
+            Self::Refused { .. } => "refused",
+            Self::Store(_) => "store",
+        }
+    }
+}
+
 fn candidates_hint(word: &str, ids: &[SessionId]) -> String {
     if ids.is_empty() {
         return String::new();
