@@ -36,7 +36,7 @@ local ext = {}
 ---@field turn_id string
 ---@field agent panto.Agent whose call it is
 ---@field output fun(chunk: string) shows output that is not part of the result
----@field progress fun(data: table) tells the session's readers, as the custom event `tool_progress`
+---@field progress fun(data: table) tells the session's readers, as the custom event `tool_progress`; a text `note` is said to people
 ---@field cancelled fun(): boolean whether the turn was asked to stop
 
 ---@class panto.ext.Dirs
