@@ -25,6 +25,7 @@ function panto.agent(options) end
 ---@field session_id string? goes on with this session; without it a new one begins
 ---@field cwd string? the directory that a new session names
 ---@field system string? the system prompt
+---@field label string? names the agent for people, in up to 100 bytes; no model sees it
 
 --- Makes an empty conversation.
 ---@return panto.Conversation

@@ -302,3 +302,27 @@ fn a_borrowed_agent_can_be_read_set_and_submitted_to_but_not_run() {
         .collect();
     assert_eq!(timings, [Timing::Steering, Timing::FollowUp]);
 }
+
+#[test]
+fn a_label_is_short_and_on_one_line() {
+    let machine = talking("Hi.");
+    let text = machine.text(
+        r#"
+        assert(new_agent { label = "the reviewer (größer)" })
+        assert(new_agent { label = ("x"):rep(100) })
+        local said = {}
+        for _, label in ipairs { "", ("x"):rep(101), "two\nlines", 1 } do
+          said[#said + 1] = raised(function()
+            panto.agent { config = config, store = panto.null_store(), label = label }
+          end)
+        end
+        return table.concat(said, "\n")
+        "#,
+    );
+    assert_snapshot!(text, @"
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (string expected, got number)
+    ");
+}
