@@ -320,6 +320,14 @@ function Store:resolve(id) end
 ---@return panto.SessionFailure? code
 function Store:latest() end
 
+--- The process that has the session open for writing; true if somebody has, but the system does
+--- not tell who; nil without a message if nobody has. Only of stores of the file system.
+---@param id string
+---@return integer|true|nil process
+---@return string? message
+---@return panto.SessionFailure? code
+function Store:holder(id) end
+
 --- The conversation of a session, compactions applied.
 ---@async
 ---@param id string

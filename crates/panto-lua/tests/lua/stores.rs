@@ -12,6 +12,11 @@ fn in_directory(machine: &Machine) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");
     machine.lua.globals().set("dir", path).unwrap();
+    machine
+        .lua
+        .globals()
+        .set("pid", std::process::id())
+        .unwrap();
     machine.exec("store = panto.file_system_jsonl_store { dir = dir }");
     directory
 }
@@ -38,6 +43,7 @@ fn a_session_is_made_listed_loaded_and_gone_on_with() {
         assert(#store:list_bounded(0) == 0 and #store:list_bounded { limit = 5 } == 1)
 
         -- In use until the agent goes.
+        assert(store:holder(id) == pid or store:holder(id) == true)
         assert(refused(panto.agent { config = config, store = store, session_id = id })
           :find("in use by this process", 1, true))
         local conv = store:load(id)
@@ -45,6 +51,7 @@ fn a_session_is_made_listed_loaded_and_gone_on_with() {
         assert(conv:message_metadata(2).kind == "answer")
         conv:add_user_message("Only here.")
         agent:close()
+        assert(store:holder(id) == nil and select('#', store:holder(id)) == 1)
         local again = new_agent { store = store, session_id = id }
         assert(again:conversation():len() == 2)
         assert(again:conversation():message_metadata(2).kind == "answer")
@@ -126,6 +133,9 @@ fn failures_of_sessions_have_a_code() {
         assert(code(store:load(unknown)) == "not_found")
         assert(code(store:load_messages(unknown)) == "not_found")
         assert(code(store:resolve("x")) == "not_found")
+        assert(code(store:holder(unknown)) == "not_found")
+        assert(code(store:holder("nope")) == "bad_id")
+        assert(code(panto.null_store():holder(unknown)) == "store")
         assert(code(store:load("nope")) == "bad_id")
         assert(code(panto.agent { config = config, store = store, session_id = unknown }) == "not_found")
         assert(code(panto.agent { config = config, store = store, session_id = "nope" }) == "bad_id")
