@@ -48,7 +48,7 @@ fn a_command_answers_in_every_format() {
     insta::assert_snapshot!(run("json"), @r#"
     exit 4
     -- stdout
-    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
+    {"type":"result","status":"failed","stop":null,"text":"seven","data":{"n":7},"session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
     -- stderr
     "#);
     insta::assert_snapshot!(run("stream-json"), @r#"
