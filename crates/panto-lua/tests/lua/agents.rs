@@ -161,7 +161,7 @@ fn what_cannot_begin_says_why() {
     test:6: bad argument 'config' to 'agent' (panto.Config expected, got table)
     test:7: bad argument 'store' to 'agent' (panto.Store expected, got nil)
     test:8: bad argument 'store' to 'agent' (panto.Store expected, got string)
-    test:9: bad argument 'options' to 'agent' (unknown field `sytem`; it takes `config`, `store`, `session_id`, `cwd`, `system`)
+    test:9: bad argument 'options' to 'agent' (unknown field `sytem`; it takes `config`, `store`, `session_id`, `cwd`, `system`, `label`)
     this host takes no Lua tables as stores; use panto.null_store or panto.file_system_jsonl_store
     `x` is not a session id: expected a UUID in lower-case, hyphenated form
     no session `0198c0de-0000-7000-8000-00000000abcd`
