@@ -1,10 +1,8 @@
 //! `panto doctor`: what is configured, what is found, and what is wrong with it.
 
-use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use panto_host::compose::{ComposeError, GRACE};
 use panto_host::extensions::{Diagnostic, Level};
@@ -30,10 +28,11 @@ pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failur
     own(async |agents: Handle| {
         let mut composition = Composition::prepare(place, common, &args.host, agents)?;
         // They stand on the page.
-        let said = Rc::new(RefCell::new(Vec::new()));
-        let telling = Rc::clone(&said);
-        composition.composer.report =
-            Arc::new(move |diagnostic| telling.borrow_mut().push(diagnostic.clone()));
+        let (telling, told) = mpsc::channel();
+        composition.composer.report = Arc::new(move |diagnostic: &Diagnostic| {
+            // Whoever hears of it is there until the end.
+            let _ = telling.send(diagnostic.clone());
+        });
         let found = composition.find();
         let mut host = composition
             .composer
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failur
         page.place(&composition);
         page.model(&composition, &host);
         page.providers(&composition);
-        page.extensions(&host, &said.borrow());
+        page.extensions(&host, told.try_iter());
         page.paths(&composition);
         host.end(GRACE).await;
         streams::print_text(&page.text)?;
@@ -145,7 +144,7 @@ impl Page {
         }
     }
 
-    fn extensions(&mut self, host: &Host, diagnostics: &[Diagnostic]) {
+    fn extensions(&mut self, host: &Host, diagnostics: impl Iterator<Item = Diagnostic>) {
         self.line("extensions:");
         let extensions = host.extensions();
         if extensions.is_empty() {
