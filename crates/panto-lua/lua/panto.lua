@@ -322,6 +322,7 @@ function Store:latest() end
 
 --- The process that has the session open for writing; true if somebody has, but the system does
 --- not tell who; nil without a message if nobody has. Only of stores of the file system.
+---@async
 ---@param id string
 ---@return integer|true|nil process
 ---@return string? message
