@@ -372,3 +372,29 @@ fn one_that_fails_is_named_and_the_others_work() {
     warning: ROOT/home/.config/panto/extensions/raises.lua:3: extension `raises`: at once
     ");
 }
+
+#[test]
+fn what_a_tool_notes_is_said_while_it_works() {
+    let machine = calling("work", "{}");
+    machine.extension(
+        "work",
+        "panto.ext.register_tool { name = 'work', description = 'd', schema = { type = 'object' }, handler = function(_, context)\n\
+           context.progress { note = 'half\\27[31m way\\nthere' }\n\
+           context.progress { note = 7 }\n\
+           context.progress { share = 0.5 }\n\
+           return 'worked' end }",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "done\n"),
+        "{}",
+        ran.shown()
+    );
+    insta::assert_snapshot!(ran.stderr, @"panto: half way there");
+    let json = machine.run(&["-p", "go", "-o", "json"]);
+    assert_eq!(json.stderr, ran.stderr);
+    let stream = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(stream.stderr, "");
+    assert_eq!(stream.stdout.matches("\"tool_progress\"").count(), 3);
+}

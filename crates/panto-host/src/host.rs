@@ -37,7 +37,7 @@ use crate::models::Models;
 use crate::session::{SessionHandle, SessionRefusal};
 
 pub use ask::{Asker, NobodyToAsk, Question};
-pub use commands::{CommandInfo, CommandOutput, RunCommandError};
+pub use commands::{CommandInfo, CommandOutput, RunCommandError, is_command_name};
 pub use entry::{Extension, ExtensionStatus};
 pub use models::SessionRecord;
 pub use prompt::{PromptFacts, git_branch};
@@ -60,6 +60,8 @@ pub struct HostOptions {
     pub home: Option<PathBuf>,
     /// The directory that the session works in.
     pub cwd: PathBuf,
+    /// Where sessions of that directory lie, if anything says so.
+    pub sessions: Option<PathBuf>,
     /// The root of the project.
     pub project_root: PathBuf,
     /// The layers of resources, lowest first.

@@ -60,6 +60,7 @@ pub(super) struct Shared {
 pub(super) struct Given {
     pub(super) home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
+    pub(super) sessions: Option<PathBuf>,
     pub(super) project_root: PathBuf,
     pub(super) layers: Vec<ResourceLayer>,
     pub(super) settings: BTreeMap<String, Value>,
@@ -114,6 +115,7 @@ impl Shared {
             options: Given {
                 home: options.home,
                 cwd: options.cwd,
+                sessions: options.sessions,
                 project_root: options.project_root,
                 layers: options.layers,
                 settings: options.settings,

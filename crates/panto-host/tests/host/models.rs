@@ -53,6 +53,28 @@ fn models_describe_providers_lists_and_one() {
 }
 
 #[test]
+fn a_list_of_models_says_how_many_match() {
+    let counted = told(
+        "local one, all = panto.ext.models { provider = 'test', limit = 1 }\n\
+         local few, fitting = panto.ext.models { provider = 'test', query = 'oth' }\n\
+         return #one, all, #few, fitting, select('#', panto.ext.models {})",
+    );
+    insta::assert_snapshot!(counted, @"[1,2,1,1,1]");
+}
+
+#[test]
+fn an_empty_label_is_none_at_all() {
+    let labels = told(
+        "local resolve = panto.ext.resolve_model\n\
+         assert(panto.ext.agent:set_config(assert(resolve { reasoning = 'high' })))\n\
+         return resolve().reasoning, resolve({ reasoning = '' }).reasoning,\n\
+           resolve({ model = 'test:model', reasoning = '' }).reasoning,\n\
+           resolve({ model = 'test:other', reasoning = '' }).reasoning",
+    );
+    insta::assert_snapshot!(labels, @r#"["high",null,null,null]"#);
+}
+
+#[test]
 fn resolved_models_are_opaque_and_nothing_unlisted_is_taken() {
     insta::assert_snapshot!(told(
         "local c = panto.ext.resolve_model { model = 'test:other', reasoning = 'high' } return type(c), c.model, c.reasoning, (pcall(function() return c.api_key end)), (pcall(function() return c.base_url end))"
