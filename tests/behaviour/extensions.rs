@@ -398,3 +398,31 @@ fn what_a_tool_notes_is_said_while_it_works() {
     assert_eq!(stream.stderr, "");
     assert_eq!(stream.stdout.matches("\"tool_progress\"").count(), 3);
 }
+
+#[test]
+fn whatever_is_emitted_is_told_however_much_it_is() {
+    let machine =
+        Machine::with_script("[[steps]]\nplay = [{ text = \"a b c d e f g h\", chunks = 8 }]");
+    machine.extension(
+        "loud",
+        "local function emit(name, count)\n\
+           for i = 1, count do panto.ext.emit(name, { i = i }) end\n\
+         end\n\
+         emit('early', 1000)\n\
+         panto.ext.on('assistant_text_delta', function() emit('amid', 300) end)\n\
+         panto.ext.on('turn_end', function() emit('late', 1000) end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let customs = objects(&ran, "custom");
+    let count = |name: &str| {
+        customs
+            .iter()
+            .filter(|custom| custom["name"] == name)
+            .count()
+    };
+    assert_eq!((count("early"), count("late")), (1000, 1000));
+    // Deltas may come as one.
+    assert!(count("amid") >= 300 && count("amid") % 300 == 0);
+    assert_eq!(ran.result()["text"], "a b c d e f g h");
+}

@@ -44,6 +44,7 @@ pub use prompt::{PromptFacts, git_branch};
 
 use hooks::HostHooks;
 use shared::Shared;
+pub use shared::Untold;
 
 /// How long an extension may take to activate, unless said otherwise.
 pub const ACTIVATION_LIMIT: Duration = Duration::from_secs(10);
@@ -200,16 +201,17 @@ impl Host {
         self.runtime.run_until(served).await
     }
 
-    /// Lets extensions hear everything that the session has told so far, and the session's readers
-    /// what extensions have emitted: what comes of the last turn's end among it.
+    /// Lets extensions hear everything that the session has told so far.
     pub async fn catch_up(&mut self) {
         let shared = Rc::clone(&self.shared);
         self.runtime
-            .run_until(async {
-                shared.catch_up();
-                shared.pass_on().await;
-            })
+            .run_until(async move { shared.catch_up() })
             .await;
+    }
+
+    /// What extensions have emitted and nobody has been told yet.
+    pub fn untold(&self) -> Untold {
+        self.shared.untold()
     }
 
     /// Ends the session's Lua side: extensions hear `session_end`, and everything that Lua has
