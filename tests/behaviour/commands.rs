@@ -105,18 +105,20 @@ fn they_are_listed() {
     insta::assert_snapshot!(machine.run(&["x"]).shown(), @"
     exit 0
     -- stdout
-    ask      Does ask.
-    count    Does count.
-    greet    Does greet.
-    nothing  Does nothing.
-    raises   Does raises.
+    agents            Lists the profiles for children; `agents check [PATH]` examines their files.
+    ask               Does ask.
+    count             Does count.
+    greet             Does greet.
+    nothing           Does nothing.
+    raises            Does raises.
+    session:children  Lists the children of a session: `session:children ID`; of this one without ID.
     -- stderr
     ");
     let list: serde_json::Value =
         serde_json::from_str(&machine.run(&["x", "--json"]).answer()).unwrap();
-    assert_eq!(list.as_array().unwrap().len(), 5);
+    assert_eq!(list.as_array().unwrap().len(), 7);
     assert_eq!(
-        list[1],
+        list[2],
         serde_json::json!({ "name": "count", "description": "Does count.\nAnd more.", "source": "commands" })
     );
     let none = machine.run(&["x", "--no-extensions"]);
