@@ -244,7 +244,9 @@ end
 ---@param prompt string
 local function carry_out(runs, run, prompt)
   local child = run.child
-  if not runs.gate:enter(run.place) or run.is_cancelled or run.context.cancelled() then
+  -- What was stopped while it began does not wait for others either.
+  local may_run = not run.context.cancelled() and runs.gate:enter(run.place)
+  if not may_run or run.is_cancelled or run.context.cancelled() then
     finish(runs, run, {
       status = "cancelled",
       stop = "cancelled",

@@ -7,6 +7,11 @@
 
 mod architecture;
 mod bundle;
+mod children_interrupt;
+mod children_killed;
+mod children_lifecycle;
+mod children_restart;
+mod children_tools;
 mod closed_output;
 mod coding;
 mod commands;

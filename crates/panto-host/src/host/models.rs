@@ -213,6 +213,9 @@ pub(super) fn resolve_model(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args:
         };
         let resolved = shared.options.models.resolve(&reference, label.as_deref());
         let resolved = resolved.map_err(|error| Fault::of(&error))?;
+        // It may be the first model of a protocol that an extension has.
+        let models = &shared.options.models;
+        models.find_late(|name| shared.handle.protocol(name));
         AgentConfig {
             protocol: resolved.protocol,
             model: resolved.model.into(),

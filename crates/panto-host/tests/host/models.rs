@@ -1,6 +1,7 @@
 //! What extensions learn of the session and of models, and the configurations that they get.
 
-use pantograph_scripted::Script;
+use pantograph_scripted::{Call, Script, Step};
+use serde_json::json;
 
 use crate::support::{Desk, ask, log_of};
 
@@ -135,6 +136,39 @@ fn a_registered_protocol_answers_for_its_provider() {
     assert_eq!(answer, "Hello from big\n");
     assert_eq!(run.usage.usage.output, Some(1));
     assert_eq!(desk.said(), [""; 0]);
+}
+
+#[test]
+fn a_registered_protocol_is_there_for_agents_of_extensions_alone() {
+    let script = Script::new()
+        .step(Step::from(Call::new("ask", json!({}))))
+        .step("Done.");
+    let desk = Desk::new(script)
+        .file(
+            "config/panto/config.toml",
+            "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n[providers.test.models.model]\n\
+             [providers.mine]\nprotocol = \"demo\"\n[providers.mine.models.big]\n",
+        )
+        .extension(
+            "provider",
+            "panto.ext.register_protocol { name = 'demo', open = function()\n\
+               local events = { { type = 'text_delta', text = 'Hello from Lua' }, { type = 'done' } }\n\
+               return { next = function() return table.remove(events, 1) end }\n\
+             end }\n\
+             panto.ext.register_tool { name = 'ask', description = 'd', schema = { type = 'object' }, handler = function()\n\
+               local config = assert(panto.ext.resolve_model { model = 'mine:big' })\n\
+               local agent = assert(panto.agent { config = config, store = panto.null_store() })\n\
+               local answer\n\
+               for event in assert(agent:run('hi')):events() do answer = event.text or event.error or answer end\n\
+               print(answer)\n\
+               return answer\n\
+             end }",
+        );
+    desk.run(async |_, mut live| {
+        ask(&mut live, "go").await;
+        live.end().await;
+    });
+    assert_eq!(desk.said(), ["printed: Hello from Lua"]);
 }
 
 #[test]
