@@ -108,6 +108,14 @@ impl Dirs {
         }
     }
 
+    /// The same, but without configuration of the user's.
+    pub fn without_config(self) -> Self {
+        Self {
+            config_home: None,
+            ..self
+        }
+    }
+
     /// The working directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd

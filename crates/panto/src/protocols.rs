@@ -27,7 +27,7 @@ pub(crate) fn built_in(credentials: CredentialsOf) -> ProtocolRegistry {
             .script
             .as_deref()
             .ok_or("it needs `script`, the file that it plays")?;
-        // Sessions that had tools, such as the demo's, go on without them: panto has none yet.
+        // A session that goes on may have had tools that are not there any more.
         let script = Script::load(script)?.allow_removed_tools();
         Ok(Arc::new(ScriptedProtocol::new(script)))
     });

@@ -12,6 +12,9 @@ include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 /// How an agent is told to work.
 pub(crate) const BASE_PROMPT: &str = include_str!("../../../rocks/agent/prompt.md");
 
+/// What the demo plays.
+pub(crate) const DEMO: &str = include_str!("../../../rocks/subagents/demo.toml");
+
 /// The directory with what the binary carries, which is written if it is not there yet. `None`,
 /// with a warning, if it cannot be.
 pub(crate) fn staged(dirs: &Dirs) -> Option<PathBuf> {

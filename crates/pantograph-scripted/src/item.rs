@@ -139,6 +139,8 @@ pub struct Call {
     name: String,
     id: Option<String>,
     pieces: Pieces,
+    /// The input is JSON, and so must be what is put into its strings.
+    is_json: bool,
     raw: Option<RawJson>,
 }
 
@@ -148,7 +150,10 @@ impl Call {
     /// Without [`Call::id`] it gets `call_1`, `call_2` and so on, the first that the
     /// conversation does not have.
     pub fn new(name: impl Into<String>, input: Value) -> Self {
-        Self::with_raw_input(name, input.to_string())
+        Self {
+            is_json: true,
+            ..Self::with_raw_input(name, input.to_string())
+        }
     }
 
     /// A call whose input is this text, JSON or not.
@@ -157,6 +162,7 @@ impl Call {
             name: name.into(),
             id: None,
             pieces: Pieces::new(input.into()),
+            is_json: false,
             raw: None,
         }
     }
@@ -215,6 +221,44 @@ impl Item {
             _ => None,
         };
         event.map_or(BlockStep::End, BlockStep::Event)
+    }
+
+    /// Puts what was taken from the request into the item's text.
+    pub(crate) fn fill(&mut self, taken: &[(&str, String)]) {
+        match self {
+            Item::Call(call) if call.is_json => {
+                let inside_string = |value: &String| {
+                    let json = Value::from(value.as_str()).to_string();
+                    json[1..json.len() - 1].to_owned()
+                };
+                let taken: Vec<_> = taken
+                    .iter()
+                    .map(|(name, value)| (*name, inside_string(value)))
+                    .collect();
+                call.pieces.fill(&taken);
+            }
+            _ => {
+                if let Some(pieces) = self.pieces() {
+                    pieces.fill(taken);
+                }
+            }
+        }
+    }
+
+    /// Lets the item's deltas come without waits.
+    pub(crate) fn unpace(&mut self) {
+        if let Some(pieces) = self.pieces() {
+            pieces.pace = None;
+        }
+    }
+
+    fn pieces(&mut self) -> Option<&mut Pieces> {
+        match self {
+            Item::Text(text) => Some(&mut text.pieces),
+            Item::Thinking(thinking) => Some(&mut thinking.pieces),
+            Item::Call(call) => Some(&mut call.pieces),
+            _ => None,
+        }
     }
 
     /// How long to wait before the block's `position`.

@@ -40,6 +40,7 @@ mod render;
 mod script;
 mod step;
 mod stream;
+mod take;
 
 pub use check::{InvalidRequest, Problem, RequestCheck, check_request};
 pub use fault::{Fault, failure};
@@ -50,6 +51,7 @@ pub use protocol::ScriptedProtocol;
 pub use recorded::RecordedRequest;
 pub use script::Script;
 pub use step::Step;
+pub use take::Take;
 
 /// The page for users, so that its Rust examples run.
 #[cfg(doctest)]

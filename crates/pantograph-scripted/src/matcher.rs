@@ -3,13 +3,14 @@
 use std::fmt;
 
 use pantograph::protocol::{Purpose, Request};
-use pantograph::{Block, Message, Role, ToolContent};
+use pantograph::{Block, Message, Role, ToolContent, ToolResult};
 
 use crate::render::quote;
 
 /// What must hold of a request; what is not set always holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Matcher {
+    pub(crate) asked: Option<String>,
     pub(crate) last: Option<String>,
     pub(crate) last_role: Option<Role>,
     pub(crate) system: Option<String>,
@@ -22,11 +23,13 @@ pub(crate) struct Matcher {
 #[derive(Debug)]
 pub(crate) enum Mismatch<'a> {
     LastRole(Role, Option<Role>),
+    Asked(&'a str),
     Last(&'a str),
     System(&'a str),
     Label(&'a str, Option<&'a str>),
     Model(&'a str, &'a str),
     Purpose(Purpose, Purpose),
+    Take(&'a str),
 }
 
 impl Matcher {
@@ -38,6 +41,11 @@ impl Matcher {
             if found != Some(wanted) {
                 return Some(Mismatch::LastRole(wanted, found));
             }
+        }
+        if let Some(part) = &self.asked
+            && !last_of(request, Role::User).is_some_and(|message| says(message, part))
+        {
+            return Some(Mismatch::Asked(part));
         }
         if let Some(part) = &self.last
             && !last.is_some_and(|message| says(message, part))
@@ -72,23 +80,52 @@ impl Matcher {
 }
 
 /// The message that is answered: system messages accompany a conversation, they do not end it.
-fn last_message(request: &Request) -> Option<&Message> {
+pub(crate) fn last_message(request: &Request) -> Option<&Message> {
     let messages = request.conversation.messages().iter().rev();
     messages
         .map(AsRef::as_ref)
         .find(|message| message.role != Role::System)
 }
 
-/// Whether one of the message's texts contains `part`; nothing is joined, since the texts can
-/// be large and a script has many steps.
+/// The last message from `role`.
+fn last_of(request: &Request, role: Role) -> Option<&Message> {
+    let messages = request.conversation.messages().iter().rev();
+    messages
+        .map(AsRef::as_ref)
+        .find(|message| message.role == role)
+}
+
+/// Whether one of the message's texts contains `part`.
 fn says(message: &Message, part: &str) -> bool {
-    message.blocks.iter().any(|block| match block {
-        Block::Text { text, .. } | Block::Summary { text } => text.contains(part),
-        Block::ToolResult(result) => result
-            .content
-            .iter()
-            .any(|content| matches!(content, ToolContent::Text(text) if text.contains(part))),
-        _ => false,
+    texts(message).any(|text| text.contains(part))
+}
+
+/// The message's texts and the outputs of its tools. Nothing is joined, since the texts can be
+/// large and a script has many steps.
+pub(crate) fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    message.blocks.iter().flat_map(|block| {
+        let (text, result) = match block {
+            Block::Text { text, .. } | Block::Summary { text } => (Some(&**text), None),
+            Block::ToolResult(result) => (None, Some(result)),
+            _ => (None, None),
+        };
+        text.into_iter().chain(result.into_iter().flat_map(parts))
+    })
+}
+
+/// What a call has given, last first if it has more than one result.
+pub(crate) fn outputs<'a>(request: &'a Request, call: &str) -> impl Iterator<Item = &'a str> {
+    let messages = request.conversation.messages().iter().rev();
+    messages
+        .flat_map(|message| message.tool_results())
+        .filter(move |result| *result.call == *call)
+        .flat_map(parts)
+}
+
+fn parts(result: &ToolResult) -> impl Iterator<Item = &str> {
+    result.content.iter().filter_map(|content| match content {
+        ToolContent::Text(text) => Some(&**text),
+        ToolContent::Attachment(_) => None,
     })
 }
 
@@ -105,6 +142,9 @@ impl fmt::Display for Mismatch<'_> {
             Mismatch::LastRole(wanted, found) => {
                 let found = found.map_or("missing", Role::as_str);
                 write!(f, "`last_role` is {wanted}, but the last one is {found}")
+            }
+            Mismatch::Asked(part) => {
+                write!(f, "the last user message does not contain {}", quote(part))
             }
             Mismatch::Last(part) => {
                 write!(f, "the last message does not contain {}", quote(part))
@@ -123,6 +163,10 @@ impl fmt::Display for Mismatch<'_> {
             Mismatch::Purpose(wanted, found) => {
                 let (wanted, found) = (wanted.as_str(), found.as_str());
                 write!(f, "`purpose` is {wanted}, the request's {found}")
+            }
+            Mismatch::Take(name) => {
+                let name = quote(name);
+                write!(f, "there is nothing to take for {name}")
             }
         }
     }

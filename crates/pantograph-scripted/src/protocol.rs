@@ -158,7 +158,7 @@ impl Inner {
             let steps = self.steps.iter().enumerate();
             steps.filter(|(position, _)| !state.is_used_up[*position])
         };
-        let found = left().find(|(_, step)| step.matcher.mismatch(request).is_none());
+        let found = left().find(|(_, step)| step.mismatch(request).is_none());
         let Some((position, step)) = found else {
             return Err(no_step(self.steps.len(), left(), request));
         };
@@ -175,7 +175,7 @@ fn no_step<'a>(
 ) -> String {
     let reasons: Vec<String> = left
         .filter_map(|(position, step)| {
-            let mismatch = step.matcher.mismatch(request)?;
+            let mismatch = step.mismatch(request)?;
             Some(format!("step {}: {mismatch}", position + 1))
         })
         .collect();
@@ -240,6 +240,7 @@ impl Protocol for ScriptedProtocol {
                 Fault::Delay(_) | Fault::Gate(_) | Fault::Stall => wait(fault).await,
             }
         }
+        let step = step.filled(&request);
         let call_ids = call_ids(&step, &request);
         let open = OpenStream::new(&self.inner.counts);
         Ok(Box::new(ScriptedStream::new(step, call_ids, open)))

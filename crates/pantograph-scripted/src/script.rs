@@ -33,6 +33,14 @@ impl Script {
         steps.into_iter().fold(self, Self::step)
     }
 
+    /// The script without the waits between the deltas of a block. Delays and faults stay.
+    pub fn unpaced(mut self) -> Self {
+        for step in &mut self.steps {
+            Arc::make_mut(step).unpace();
+        }
+        self
+    }
+
     /// Accepts a history with successful calls of tools that are no longer declared, as it is
     /// after an agent's tools were changed.
     pub fn allow_removed_tools(mut self) -> Self {

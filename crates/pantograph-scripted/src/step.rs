@@ -1,12 +1,15 @@
 //! One answer of a script, and the requests that it is for.
 
+use std::sync::Arc;
+
 use pantograph::Role;
-use pantograph::protocol::Purpose;
+use pantograph::protocol::{Purpose, Request};
 use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::item::{Call, Item, Text};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Mismatch};
+use crate::take::Take;
 
 /// One answer: which requests it is for, and what it plays.
 ///
@@ -24,6 +27,8 @@ use crate::matcher::Matcher;
 #[derive(Debug, Clone, Default)]
 pub struct Step {
     pub(crate) matcher: Matcher,
+    /// What is taken from the request, by name.
+    pub(crate) takes: Vec<(String, Take)>,
     pub(crate) repeats: bool,
     pub(crate) ignores_cancel: bool,
     pub(crate) opening: Vec<Fault>,
@@ -90,6 +95,31 @@ impl Step {
         self
     }
 
+    /// Takes a piece of the request: it is played where `{name}` stands in a text, in thinking or
+    /// in a call's input.
+    ///
+    /// Only for requests that have such a piece.
+    ///
+    /// ```
+    /// use pantograph_scripted::{Step, Take};
+    /// use serde_json::json;
+    ///
+    /// let step = Step::text("It is ticket {ticket}.")
+    ///     .then(pantograph_scripted::Call::new("close", json!({ "ticket": "{ticket}" })))
+    ///     .taking("ticket", Take::new().after("ticket: ").until("\n"));
+    /// ```
+    pub fn taking(mut self, name: impl Into<String>, take: Take) -> Self {
+        self.takes.push((name.into(), take));
+        self
+    }
+
+    /// Only for requests whose last user message contains `part`: all requests of the turns that
+    /// such a message began.
+    pub fn when_asked(mut self, part: impl Into<String>) -> Self {
+        self.matcher.asked = Some(part.into());
+        self
+    }
+
     /// Only for requests whose last message that is not a system message contains `part`, in
     /// its text or in a tool's output.
     pub fn when_last(mut self, part: impl Into<String>) -> Self {
@@ -125,6 +155,33 @@ impl Step {
     pub fn when_purpose(mut self, purpose: Purpose) -> Self {
         self.matcher.purpose = Some(purpose);
         self
+    }
+
+    /// Why the request is not meant; `None` if it is.
+    pub(crate) fn mismatch<'a>(&'a self, request: &'a Request) -> Option<Mismatch<'a>> {
+        self.matcher.mismatch(request).or_else(|| {
+            let mut takes = self.takes.iter();
+            let missing = takes.find(|(_, take)| take.find(request).is_none());
+            missing.map(|(name, _)| Mismatch::Take(name))
+        })
+    }
+
+    /// The step with what it takes from the request.
+    pub(crate) fn filled(self: Arc<Self>, request: &Request) -> Arc<Self> {
+        if self.takes.is_empty() {
+            return self;
+        }
+        let takes = self.takes.iter();
+        let taken: Vec<(&str, String)> = takes
+            .filter_map(|(name, take)| Some((name.as_str(), take.find(request)?.to_owned())))
+            .collect();
+        let mut step = (*self).clone();
+        step.items.iter_mut().for_each(|item| item.fill(&taken));
+        Arc::new(step)
+    }
+
+    pub(crate) fn unpace(&mut self) {
+        self.items.iter_mut().for_each(Item::unpace);
     }
 }
 

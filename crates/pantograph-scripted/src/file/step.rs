@@ -1,5 +1,7 @@
 //! One step of a script file.
 
+use std::collections::BTreeMap;
+
 use pantograph::Role;
 use pantograph::protocol::Purpose;
 use serde::Deserialize;
@@ -8,6 +10,7 @@ use super::checked::read_checked;
 use super::item::{FaultEntry, ItemEntry, Played};
 use crate::matcher::Matcher;
 use crate::step::Step;
+use crate::take::Take;
 
 /// A step, checked.
 pub(super) struct StepEntry(Step);
@@ -26,6 +29,8 @@ struct StepKeys {
     #[serde(default)]
     when: When,
     #[serde(default)]
+    take: BTreeMap<String, TakeKeys>,
+    #[serde(default)]
     repeat: bool,
     #[serde(default)]
     ignore_cancel: bool,
@@ -37,12 +42,22 @@ struct StepKeys {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct When {
+    asked: Option<String>,
     last: Option<String>,
     last_role: Option<Role>,
     system: Option<String>,
     label: Option<String>,
     model: Option<String>,
     purpose: Option<PurposeName>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TakeKeys {
+    result: Option<String>,
+    #[serde(default)]
+    after: String,
+    until: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -61,6 +76,7 @@ impl TryFrom<StepKeys> for StepEntry {
         }
         let mut step = Step {
             matcher: keys.when.into(),
+            takes: keys.take.into_iter().map(named_take).collect(),
             repeats: keys.repeat,
             ignores_cancel: keys.ignore_cancel,
             ..Step::new()
@@ -78,9 +94,19 @@ impl TryFrom<StepKeys> for StepEntry {
     }
 }
 
+fn named_take((name, keys): (String, TakeKeys)) -> (String, Take) {
+    let take = Take {
+        result: keys.result,
+        after: keys.after,
+        until: keys.until,
+    };
+    (name, take)
+}
+
 impl From<When> for Matcher {
     fn from(when: When) -> Self {
         Self {
+            asked: when.asked,
             last: when.last,
             last_role: when.last_role,
             system: when.system,

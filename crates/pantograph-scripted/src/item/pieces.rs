@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::take::filled;
+
 /// A text, where it is cut, and how often it is played.
 #[derive(Debug, Clone)]
 pub(super) struct Pieces {
@@ -38,6 +40,12 @@ impl Pieces {
                     .unwrap_or(self.text.len())
             })
             .collect();
+    }
+
+    /// Puts what was taken from a request into the text, and cuts it anew.
+    pub(super) fn fill(&mut self, taken: &[(&str, String)]) {
+        self.text = filled(&self.text, taken);
+        self.split(self.ends.len());
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -137,7 +137,7 @@ fn what_is_no_toml_script_is_explained() {
       | [[steps]]
       | ^
 
-    script:3:22: unknown field `lable`, expected one of `last`, `last_role`, `system`, `label`, `model`, `purpose`
+    script:3:22: unknown field `lable`, expected one of `asked`, `last`, `last_role`, `system`, `label`, `model`, `purpose`
       | when = { last = "x", lable = "y" }
       |                      ^
 

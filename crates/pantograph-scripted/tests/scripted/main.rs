@@ -10,3 +10,4 @@ mod page;
 mod playing;
 mod recording;
 mod support;
+mod taking;

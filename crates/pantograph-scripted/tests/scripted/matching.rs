@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pantograph::protocol::{Purpose, Request};
 use pantograph::{Model, ModelRef, Role};
-use pantograph_scripted::{Script, ScriptedProtocol, Step};
+use pantograph_scripted::{Script, ScriptedProtocol, Step, Take};
 
 use crate::support::{answer, ask, calls, request, results, system, user};
 
@@ -37,6 +37,7 @@ async fn the_first_unused_step_that_matches_is_played() {
 async fn every_condition_must_hold() {
     let conditions = [
         Step::new().when_last("look"),
+        Step::new().when_asked("look"),
         Step::new().when_last_role(Role::User),
         Step::new().when_system("careful"),
         Step::new().when_system("added later"),
@@ -47,6 +48,7 @@ async fn every_condition_must_hold() {
     let mut all = Step::new();
     all = all
         .when_last("look")
+        .when_asked("look")
         .when_last_role(Role::User)
         .when_system("careful")
         .when_label("child")
@@ -83,6 +85,18 @@ async fn the_output_of_a_tool_counts_as_the_last_message() {
 }
 
 #[tokio::test]
+async fn what_was_asked_holds_for_the_whole_turn() {
+    let script = Script::new().step(Step::text("x").when_asked("go"));
+    let history = [user("go"), calls([("a", "list", "{}")]), results(["a"])];
+    assert_eq!(
+        answered(script.clone(), vec![request(history.clone())]).await,
+        [Some(0)]
+    );
+    let later = history.into_iter().chain([user("and now?")]);
+    assert_eq!(answered(script, vec![request(later)]).await, [None]);
+}
+
+#[tokio::test]
 async fn a_request_that_no_step_answers_hears_why() {
     let script = Script::new()
         .step("used up")
@@ -91,17 +105,21 @@ async fn a_request_that_no_step_answers_hears_why() {
         .step(Step::text("c").when_system("careful"))
         .step(Step::text("d").when_label("child"))
         .step(Step::text("e").when_model("small"))
-        .step(Step::text("f").when_purpose(Purpose::Compaction));
+        .step(Step::text("f").when_purpose(Purpose::Compaction))
+        .step(Step::text("g").when_asked("look"))
+        .step(Step::text("h {id}").taking("id", Take::new().after("id: ")));
     let protocol = ScriptedProtocol::new(script);
     answer(&protocol, ask("first")).await;
     insta::assert_snapshot!(answer(&protocol, ask("second")).await, @r#"
-    not opened: error invalid_request: none of the 6 steps that are left (of 7) answers this
+    not opened: error invalid_request: none of the 8 steps that are left (of 9) answers this
       step 2: the last message does not contain `other\nlines`
       step 3: `last_role` is tool, but the last one is user
       step 4: no system prompt or message contains `careful`
       step 5: `label` is `child`, the request's none
       step 6: `model` is `small`, the request's `model`
       step 7: `purpose` is compaction, the request's turn
+      step 8: the last user message does not contain `look`
+      step 9: there is nothing to take for `id`
     the request was:
     turn test:model
     tools: read, list

@@ -43,6 +43,7 @@ fn every_key_of_a_file_is_on_the_page() {
         "nonsense = 1",
         "[[steps]]\nnonsense = 1",
         "[[steps]]\nwhen = { nonsense = 1 }",
+        "[[steps]]\ntake = { a = { nonsense = 1 } }",
         "[[steps]]\nplay = [{ nonsense = 1 }]",
         "[[steps]]\nplay = [{ usage = { nonsense = 1 } }]",
         "[[steps]]\nplay = [{ fault = \"nonsense\" }]",
