@@ -57,7 +57,7 @@ end
 local function overview(session, profiles)
   local providers = panto.json.array({})
   for _, provider in ipairs(panto.ext.models() or {}) do
-    if provider.configured or provider.usable then
+    if provider.configured or (provider.usable and provider.models > 0) then
       table.insert(providers, {
         name = provider.name,
         models = provider.models,
@@ -92,7 +92,7 @@ local function one_model(reference, session)
   end
   local default = session.reasoning
   local answer = described(model, knows(model.reasoning, default) and default or nil)
-  if default and not answer.default_reasoning then
+  if default and not answer.default_reasoning and #model.reasoning > 0 then
     answer.note = ("it does not know the inherited level `%s`: give `reasoning`"):format(default)
   end
   return json(answer)
@@ -111,11 +111,12 @@ local function one_profile(name, session, profiles)
     return nil, ("there is no profile `%s`%s"):format(name, hint)
   end
   local reference = profile.model or session.model
-  local reasoning = profile.reasoning or session.reasoning
   local model, message = panto.ext.models({ model = reference })
   if not model then
     return nil, ("the profile `%s` asks for `%s`: %s"):format(name, reference, message)
   end
+  local takes_none = model.reasoning and #model.reasoning == 0
+  local reasoning = profile.reasoning or (not takes_none and session.reasoning or nil)
   local answer = described(model, reasoning)
   answer.agent, answer.description = profile.name, profile.description
   local config, wrong = panto.ext.resolve_model({ model = reference, reasoning = reasoning or "" })

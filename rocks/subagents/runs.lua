@@ -61,6 +61,22 @@ local function refresh(runs, context)
   end
 end
 
+--- A configuration for a turn. A model that takes no level at all is not asked for the one that a
+--- child only inherits; any other that does not know it is an error.
+---@param model string
+---@param reasoning string? what was chosen for it
+---@param inherited string? what there is without a choice
+---@return panto.Config? config
+---@return string? message
+local function configure(model, reasoning, inherited)
+  if not reasoning and inherited then
+    local known = panto.ext.models({ model = model })
+    local takes_none = known and known.reasoning and #known.reasoning == 0
+    reasoning = not takes_none and inherited or nil
+  end
+  return panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
+end
+
 --- A new child for a call.
 ---@async
 ---@param runs subagents.Runs
@@ -85,10 +101,11 @@ local function begin(runs, given, context, session)
   if not body then
     return nil, ("the profile `%s` cannot be read: %s"):format(profile.name, unreadable)
   end
-  local config, wrong = panto.ext.resolve_model({
-    model = given.model or profile.model or session.model,
-    reasoning = given.reasoning or profile.reasoning or session.reasoning or "",
-  })
+  local config, wrong = configure(
+    given.model or profile.model or session.model,
+    given.reasoning or profile.reasoning,
+    session.reasoning
+  )
   if not config then
     return nil, ("the profile `%s` cannot run so: %s"):format(profile.name, wrong)
   end
@@ -134,8 +151,11 @@ local function go_on(runs, given, context, session)
     label = label,
     configure = function(last)
       local model = given.model or (last and last.model) or session.model
-      local reasoning = given.reasoning or (last and (last.reasoning or "")) or session.reasoning
-      local config, wrong = panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
+      local inherited = session.reasoning
+      if last then
+        inherited = last.reasoning
+      end
+      local config, wrong = configure(model, given.reasoning, inherited)
       if not config then
         local advice = given.model and "" or "; give `model` to go on with another one"
         return nil,
