@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use pantograph::protocol::Purpose;
 use pantograph::{ErrorClass, Role, StopReason, Usage};
 use pantograph_scripted::{Call, Fault, Item, Script, Step, Text, failure};
 use serde_json::{Value, json};
@@ -232,4 +233,119 @@ fn what_children_use_is_counted() {
     for result in &results {
         assert_eq!(result["usage"], json!({ "input": 10, "output": 3 }));
     }
+}
+
+/// E-4, E-5, failures 97: a child whose context is full compacts, and is a child afterwards, with its
+/// context, its role and its profile; the caller does not compact.
+#[test]
+fn a_child_that_overflows_compacts_and_stays_a_child() {
+    let handing_out = |input: Value, script: Script| {
+        script
+            .step(
+                Step::call("subagents.run", input)
+                    .when_last("go")
+                    .when_last_role(Role::User),
+            )
+            .step(Step::text("Done.").repeated())
+    };
+    let begin = Script::new().step(Step::text("long answer ".repeat(500)).when_system(CHILD));
+    let input = json!({ "agent": "general", "prompt": "Begin." });
+    let desk = desk(Vec::new(), "").playing(handing_out(input, begin));
+    let (begun, primary) = desk.run(async |_, mut live| {
+        ask(&mut live, "go").await;
+        let conversation = live.handle.agent().conversation();
+        let message = conversation.messages().iter().rev().nth(1).unwrap();
+        let output = message.tool_results().next().unwrap().output();
+        let primary = live.handle.agent().session_id();
+        live.end().await;
+        (serde_json::from_str::<Value>(&output).unwrap(), primary)
+    });
+
+    let more = Script::new()
+        .step(Step::text("What was found so far.").when_purpose(Purpose::Compaction))
+        .step(Step::error(ErrorClass::ContextOverflow).when_system(CHILD))
+        .step(Step::text("Found.").when_system(CHILD).repeated());
+    let input = json!({ "id": begun["id"], "prompt": "Go on." });
+    let desk = desk.playing(handing_out(input, more));
+    desk.run_on(primary, async |_, mut live| {
+        ask(&mut live, "go").await;
+        live.end().await;
+    });
+    let requests = desk.protocol.requests();
+    let purposes: Vec<_> = requests
+        .iter()
+        .map(|it| (it.request.label.as_deref(), it.request.purpose))
+        .collect();
+    assert_eq!(
+        purposes,
+        [
+            (None, Purpose::Turn),
+            (Some("general"), Purpose::Turn),
+            (Some("general"), Purpose::Compaction),
+            (Some("general"), Purpose::Turn),
+            (None, Purpose::Turn),
+        ]
+    );
+    let shown = &requests[3].request.conversation;
+    let system: Vec<_> = shown.system_messages().collect();
+    assert_eq!(system.len(), 3);
+    assert!(system[0].text().starts_with("BASE"));
+    assert!(system[1].text().starts_with(CHILD));
+    assert_eq!(system[2].metadata["subagents"]["profile"], "general");
+    let texts: Vec<_> = shown.messages().iter().map(|it| it.text()).collect();
+    assert!(!texts.iter().any(|text| text.starts_with("long answer")));
+    assert_eq!(texts.last().unwrap(), "Go on.");
+    let result = serde_json::from_str::<Value>(&requests[4].last_text()).unwrap();
+    assert_eq!(brief(&result), "completed end output=\"Found.\" resumable");
+}
+
+/// S0-154, S0-155: children on a provider that is Lua and on one that is not, in one answer.
+#[test]
+fn children_on_providers_of_both_kinds_run_side_by_side() {
+    let calls = (0..8).fold(Step::new(), |step, i| {
+        let model = if i % 2 == 0 {
+            "test:model"
+        } else {
+            "bird:grey"
+        };
+        let input = json!({ "agent": "general", "prompt": format!("Task {i}."), "model": model });
+        step.then(Call::new("subagents.run", input))
+    });
+    let script = Script::new()
+        .step(Step::text("By the script.").when_system(CHILD).repeated())
+        .step(calls.when_last("go").when_last_role(Role::User))
+        .step(Step::text("Done.").repeated());
+    let desk = with_config(
+        script,
+        "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n\
+         [providers.test.models.model]\n[providers.bird]\nprotocol = \"parrot\"\n\
+         [providers.bird.models.grey]\n[extensions.settings.subagents]\nconcurrency = 8\n",
+    )
+    .extension(
+        "parrot",
+        "panto.ext.register_protocol {\n\
+           name = 'parrot',\n\
+           open = function(request)\n\
+             local words = {}\n\
+             for word in request.messages[#request.messages].blocks[1].text:gmatch('%S+') do\n\
+               words[#words + 1] = word\n\
+             end\n\
+             return { next = function()\n\
+               local word = table.remove(words, 1)\n\
+               return word and { type = 'text_delta', text = word .. ' ' } or { type = 'done' }\n\
+             end }\n\
+           end,\n\
+         }",
+    );
+    let outputs: Vec<_> = results(&desk)
+        .iter()
+        .map(|it| it["output"].as_str().unwrap().to_owned())
+        .collect();
+    let expected: Vec<_> = (0..8)
+        .map(|i| match i % 2 {
+            0 => "By the script.".to_owned(),
+            _ => format!("Task {i}. "),
+        })
+        .collect();
+    assert_eq!(outputs, expected);
 }
