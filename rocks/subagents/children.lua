@@ -132,7 +132,7 @@ function M.begin(options)
     config = options.config,
     store = store,
     cwd = session.cwd,
-    -- label = options.label,
+    label = options.label,
   })
   if not agent then
     return nil, message
@@ -275,7 +275,7 @@ function M.go_on(options)
     store = store,
     session_id = id,
     cwd = session.cwd,
-    -- label = options.label(manifest.profile),
+    label = options.label(manifest.profile),
   })
   if not agent then
     return nil, M.refusal(id, failure, why)

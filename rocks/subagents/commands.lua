@@ -98,8 +98,11 @@ local function list(catalog)
   if #catalog.diagnostics > 0 then
     lines[#lines + 1] = "diagnostics:"
     for _, diagnostic in ipairs(catalog.diagnostics) do
-      lines[#lines + 1] =
-        ("  %s: %s: %s"):format(diagnostic.level, place_of(diagnostic), diagnostic.message)
+      lines[#lines + 1] = ("  %s: %s: %s"):format(
+        diagnostic.level,
+        place_of(diagnostic),
+        diagnostic.message
+      )
     end
   end
   return {

@@ -3,16 +3,29 @@ local panto = require("panto")
 
 local M = {}
 
+--- How many problems of profiles are told one by one, in every session anew.
+local MOST = 5
+
+---@param found subagents.Diagnostic
+local function tell(found)
+  local position = found.file and { file = found.file, line = found.line, column = found.column }
+  panto.ext.diagnose(found.level, found.message, position)
+end
+
 --- What reading profiles has found.
----@param found table[]
+---@param found subagents.Diagnostic[]
 function M.profiles(found)
+  local problems = 0
   for _, diagnostic in ipairs(found) do
-    local position
-    if diagnostic.file then
-      position =
-        { file = diagnostic.file, line = diagnostic.line, column = diagnostic.column }
+    local is_problem = diagnostic.level ~= "info"
+    problems = problems + (is_problem and 1 or 0)
+    if not is_problem or problems <= MOST then
+      tell(diagnostic)
     end
-    panto.ext.diagnose(diagnostic.level, diagnostic.message, position)
+  end
+  if problems > MOST then
+    local message = "profiles have %d problems more, which `/agents` lists"
+    panto.ext.diagnose("warning", message:format(problems - MOST))
   end
 end
 

@@ -72,7 +72,8 @@ local function capped(output, id)
     start = start + 1
   end
   local tail = output:sub(start)
-  local mark = "\n\n[… %d bytes left out; the child %s has all of it: go on with it to ask …]\n\n"
+  local mark =
+    "\n\n[… %d bytes left out; the child %s has all of it: go on with it to ask …]\n\n"
   return head .. mark:format(#output - #head - #tail, id) .. tail, true
 end
 

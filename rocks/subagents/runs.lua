@@ -28,13 +28,14 @@ local M = {}
 
 ---@class subagents.Runs
 ---@field gate subagents.Gate
----@field profiles table the catalog of profiles
+---@field profiles subagents.Catalog
 ---@field active table<string, subagents.Run> by id
+---@field looked_for string? the batch for whose calls the profiles were looked at last
 local Runs = {}
 Runs.__index = Runs
 
 ---@param gate subagents.Gate
----@param profiles table
+---@param profiles subagents.Catalog
 ---@return subagents.Runs
 function M.new(gate, profiles)
   return setmetatable({ gate = gate, profiles = profiles, active = {} }, Runs)
@@ -46,6 +47,20 @@ local function label(profile)
   return (profile:gsub("%c", "")):sub(1, 100)
 end
 
+--- Looks for profiles that have changed, once for the calls of an answer.
+---@param runs subagents.Runs
+---@param context panto.ext.ToolContext
+local function refresh(runs, context)
+  if runs.looked_for ~= context.batch_id then
+    runs.looked_for = context.batch_id
+    local now = runs.profiles:refresh()
+    if now ~= runs.profiles then
+      runs.profiles = now
+      diagnostics.profiles(now.diagnostics)
+    end
+  end
+end
+
 --- A new child for a call.
 ---@async
 ---@param runs subagents.Runs
@@ -55,7 +70,7 @@ end
 ---@return subagents.Child? child
 ---@return string? message
 local function begin(runs, given, context, session)
-  runs.profiles = runs.profiles:refresh()
+  refresh(runs, context)
   local profile = runs.profiles.by_name[given.agent]
   if not profile then
     local near = runs.profiles:near(given.agent)
@@ -108,7 +123,7 @@ local function go_on(runs, given, context, session)
   if not placeholder then
     return nil, nothing
   end
-  runs.profiles = runs.profiles:refresh()
+  refresh(runs, context)
   local lost
   local child, message = children.go_on({
     session = session,
@@ -123,12 +138,8 @@ local function go_on(runs, given, context, session)
       local config, wrong = panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
       if not config then
         local advice = given.model and "" or "; give `model` to go on with another one"
-        return nil, ("the child `%s` cannot go on with `%s`: %s%s"):format(
-          given.id,
-          model,
-          wrong,
-          advice
-        )
+        return nil,
+          ("the child `%s` cannot go on with `%s`: %s%s"):format(given.id, model, wrong, advice)
       end
       if last and last.model ~= model and not panto.ext.models({ model = last.model }) then
         lost = ("its last model `%s` is no longer available"):format(last.model)
@@ -233,7 +244,9 @@ end
 ---@param prompt string
 local function carry_out(runs, run, prompt)
   local child = run.child
-  if not runs.gate:enter(run.place) or run.is_cancelled or run.context.cancelled() then
+  -- What was stopped while it began does not wait for others either.
+  local may_run = not run.context.cancelled() and runs.gate:enter(run.place)
+  if not may_run or run.is_cancelled or run.context.cancelled() then
     finish(runs, run, {
       status = "cancelled",
       stop = "cancelled",

@@ -48,7 +48,7 @@ fn a_command_answers_in_every_format() {
     insta::assert_snapshot!(run("json"), @r#"
     exit 4
     -- stdout
-    {"type":"result","status":"failed","stop":null,"text":"seven","session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
+    {"type":"result","status":"failed","stop":null,"text":"seven","data":{"n":7},"session_id":"ID","saved":false,"model":"test:model","usage":{},"requests":0,"cost":null,"turns":0,"duration_ms":,"exit_code":4}
     -- stderr
     "#);
     insta::assert_snapshot!(run("stream-json"), @r#"
@@ -105,18 +105,20 @@ fn they_are_listed() {
     insta::assert_snapshot!(machine.run(&["x"]).shown(), @"
     exit 0
     -- stdout
-    ask      Does ask.
-    count    Does count.
-    greet    Does greet.
-    nothing  Does nothing.
-    raises   Does raises.
+    agents            Lists the profiles for children; `agents check [PATH]` examines their files.
+    ask               Does ask.
+    count             Does count.
+    greet             Does greet.
+    nothing           Does nothing.
+    raises            Does raises.
+    session:children  Lists the children of a session: `session:children ID`; of this one without ID.
     -- stderr
     ");
     let list: serde_json::Value =
         serde_json::from_str(&machine.run(&["x", "--json"]).answer()).unwrap();
-    assert_eq!(list.as_array().unwrap().len(), 5);
+    assert_eq!(list.as_array().unwrap().len(), 7);
     assert_eq!(
-        list[1],
+        list[2],
         serde_json::json!({ "name": "count", "description": "Does count.\nAnd more.", "source": "commands" })
     );
     let none = machine.run(&["x", "--no-extensions"]);
@@ -164,4 +166,109 @@ fn many_need_no_model() {
     let machine = machine();
     machine.write_config("");
     assert_eq!(machine.run(&["x", "greet", "b"]).answer(), "hello, b\n");
+}
+
+#[test]
+fn a_command_has_a_short_form() {
+    let machine = machine();
+    machine.extension(
+        "more",
+        "local register = panto.ext.register_command\n\
+         register { name = 'session:fork', description = 'Forks.', handler = function(args) return { text = 'forked ' .. args, data = { args = args } } end }\n\
+         register { name = 'models', description = 'Never.', handler = function() return 'mine' end }",
+    );
+    machine.write_config("");
+    let answer = |arguments: &[&str]| machine.run(arguments).answer();
+    assert_eq!(
+        answer(&["greet", "a", "--verbose", "-p"]),
+        "hello, a --verbose -p\n"
+    );
+    assert_eq!(answer(&["/greet", "--help"]), "hello, --help\n");
+    assert_eq!(answer(&["session", "fork", "1", "2"]), "forked 1 2\n");
+    for arguments in [
+        &["session", "fork", "--json", "1"][..],
+        &["session", "fork", "1", "--json"],
+        &["x", "--json", "session:fork", "1"],
+        &["session:fork", "1", "--json"],
+    ] {
+        let data: serde_json::Value = serde_json::from_str(&answer(arguments)).unwrap();
+        assert_eq!(data, serde_json::json!({ "args": "1" }), "{arguments:?}");
+    }
+    assert_eq!(
+        answer(&["greet", "a", "--json", "b"]),
+        "hello, a --json b\n"
+    );
+    assert_eq!(answer(&["greet", "--", "--json"]), "hello, --json\n");
+    assert_eq!(answer(&["greet", "--json"]), "null\n");
+    let counted = machine.run(&["-v", "count"]);
+    assert_eq!((counted.code, &*counted.stdout), (Some(4), "seven\n"));
+    // What panto has itself wins.
+    assert!(!answer(&["models"]).contains("mine"));
+    assert_eq!(answer(&["x", "models"]), "mine\n");
+}
+
+#[test]
+fn a_short_form_that_nobody_knows() {
+    let machine = machine();
+    machine.extension(
+        "more",
+        "panto.ext.register_command { name = 'session:fork', description = 'Forks.', handler = function() end }",
+    );
+    let said: Vec<String> = [
+        &["gret", "a"][..],
+        &["modles"],
+        &["session", "shwo", "1"],
+        &["session", "frok"],
+        &["--no-extensions", "greet"],
+    ]
+    .into_iter()
+    .map(|arguments| {
+        let ran = machine.run(arguments);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{arguments:?}");
+        ran.stderr.lines().next().unwrap_or_default().to_owned()
+    })
+    .collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: there is no `panto gret`, and no extension registers the command `gret`; did you mean `greet`?
+    error: there is no `panto modles`, and no extension registers the command `modles`; did you mean `models`?
+    error: there is no `panto session shwo`, and no extension registers the command `session:shwo`; did you mean `show`?
+    error: there is no `panto session frok`, and no extension registers the command `session:frok`; did you mean `fork`?
+    error: there is no `panto greet`, and no extension registers the command `greet`
+    ");
+    // A sentence is a prompt in the wrong place, and so is a word behind a prompt.
+    for arguments in [&["why does it fail?"][..], &["-p", "say hi", "greet"]] {
+        let ran = machine.run(arguments);
+        assert_eq!(ran.code, Some(2));
+        assert!(
+            ran.stderr.contains("a prompt stands behind `-p`"),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn the_short_form_asks_the_model_too() {
+    let machine = machine();
+    assert_eq!(machine.run(&["ask", "hi"]).answer(), "asking\nhi\n");
+}
+
+#[test]
+fn stored_sessions_are_found_without_a_live_one() {
+    let machine = machine();
+    machine.extension(
+        "stored",
+        "panto.ext.register_command { name = 'stored', description = 'Lists.', handler = function()\n\
+           local store = panto.file_system_jsonl_store { dir = panto.ext.dirs.sessions }\n\
+           local info, message = panto.ext.session_info()\n\
+           return { text = #assert(store:list()) .. ' ' .. (info and 'live' or message) }\n\
+         end }",
+    );
+    assert_eq!(machine.run(&["-p", "say hi"]).answer(), "hi\n");
+    assert_eq!(
+        machine.run(&["-p", "/stored", "--no-session"]).answer(),
+        "1 live\n"
+    );
+    machine.write_config("");
+    assert_eq!(machine.run(&["stored"]).answer(), "1 there is no session\n");
 }

@@ -20,7 +20,7 @@ fn a_machine_where_all_is_well() {
     exit 0
     -- stdout
     project: ROOT/work
-      not trusted; `panto trust` trusts it
+      brings nothing of its own
     configuration:
       ROOT/home/.config/panto/config.toml
     model:
@@ -61,12 +61,12 @@ fn every_problem_comes_with_its_remedy() {
     exit 2
     -- stdout
     project: ROOT/work
-      not trusted; `panto trust` trusts it
+      brings nothing of its own
     configuration:
       ROOT/home/.config/panto/config.toml
     model:
       mine:big
-      problem: there is no protocol `nobodys` (ROOT/home/.config/panto/config.toml:2:16): none is built in, and no extension has registered one; `panto doctor` lists the extensions and what became of them
+      problem: there is no protocol `nobodys` (ROOT/home/.config/panto/config.toml:2:16): none is built in, and no extension has registered one
     providers:
       mine: needs no key, 1 models listed
       openai: no key, 29 models listed
@@ -89,8 +89,6 @@ fn every_problem_comes_with_its_remedy() {
       rocks: ROOT/home/.local/share/panto/rocks/lua-5.4 (not there yet)
       lua: 5.4.9
     -- stderr
-    warning: ROOT/home/.config/panto/tools/twice.lua: extension `twice`: `ROOT/home/.config/panto/extensions/twice.lua` has an extension of this name too, and neither beats the other; the first one is used
-    warning: ROOT/home/.config/panto/extensions/raises.lua:3: extension `raises`: no luck
     ");
 }
 
@@ -101,7 +99,7 @@ fn without_anything_it_says_where_things_would_be() {
     exit 2
     -- stdout
     project: ROOT/work
-      not trusted; `panto trust` trusts it
+      brings nothing of its own
     configuration:
       no file; yours would be ROOT/home/.config/panto/config.toml
     model:
@@ -121,4 +119,25 @@ fn without_anything_it_says_where_things_would_be() {
       lua: 5.4.9
     -- stderr
     ");
+}
+
+#[test]
+fn a_project_that_brings_something_is_trusted_or_not() {
+    let machine = Machine::with_script("steps = []");
+    machine.file("work/.panto/extensions/a/init.lua", "error('no luck')");
+    let said = diagnosis(&machine, &[]);
+    assert!(
+        said.contains("  not trusted; `panto trust` trusts it"),
+        "{said}"
+    );
+    // What is wrong is said once.
+    let said = diagnosis(&machine, &["--trust"]);
+    assert!(said.contains("  trusted\n"), "{said}");
+    assert_eq!(said.matches("no luck").count(), 1, "{said}");
+    // What is wrong with a layer itself, too.
+    std::fs::remove_dir_all(machine.work().join(".panto")).unwrap();
+    machine.file("work/.panto", "");
+    let said = diagnosis(&machine, &["--trust"]);
+    assert_eq!(said.matches("problem: ").count(), 1, "{said}");
+    assert_eq!(said.matches("this is no directory").count(), 1, "{said}");
 }

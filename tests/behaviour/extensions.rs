@@ -372,3 +372,57 @@ fn one_that_fails_is_named_and_the_others_work() {
     warning: ROOT/home/.config/panto/extensions/raises.lua:3: extension `raises`: at once
     ");
 }
+
+#[test]
+fn what_a_tool_notes_is_said_while_it_works() {
+    let machine = calling("work", "{}");
+    machine.extension(
+        "work",
+        "panto.ext.register_tool { name = 'work', description = 'd', schema = { type = 'object' }, handler = function(_, context)\n\
+           context.progress { note = 'half\\27[31m way\\nthere' }\n\
+           context.progress { note = 7 }\n\
+           context.progress { share = 0.5 }\n\
+           return 'worked' end }",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    assert_eq!(
+        (ran.code, &*ran.stdout),
+        (Some(0), "done\n"),
+        "{}",
+        ran.shown()
+    );
+    insta::assert_snapshot!(ran.stderr, @"panto: half way there");
+    let json = machine.run(&["-p", "go", "-o", "json"]);
+    assert_eq!(json.stderr, ran.stderr);
+    let stream = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(stream.stderr, "");
+    assert_eq!(stream.stdout.matches("\"tool_progress\"").count(), 3);
+}
+
+#[test]
+fn whatever_is_emitted_is_told_however_much_it_is() {
+    let machine =
+        Machine::with_script("[[steps]]\nplay = [{ text = \"a b c d e f g h\", chunks = 8 }]");
+    machine.extension(
+        "loud",
+        "local function emit(name, count)\n\
+           for i = 1, count do panto.ext.emit(name, { i = i }) end\n\
+         end\n\
+         emit('early', 1000)\n\
+         panto.ext.on('assistant_text_delta', function() emit('amid', 300) end)\n\
+         panto.ext.on('turn_end', function() emit('late', 1000) end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let customs = objects(&ran, "custom");
+    let count = |name: &str| {
+        customs
+            .iter()
+            .filter(|custom| custom["name"] == name)
+            .count()
+    };
+    assert_eq!((count("early"), count("late")), (1000, 1000));
+    // Deltas may come as one.
+    assert!(count("amid") >= 300 && count("amid") % 300 == 0);
+    assert_eq!(ran.result()["text"], "a b c d e f g h");
+}

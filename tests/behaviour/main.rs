@@ -7,6 +7,11 @@
 
 mod architecture;
 mod bundle;
+mod children_interrupt;
+mod children_killed;
+mod children_lifecycle;
+mod children_restart;
+mod children_tools;
 mod closed_output;
 mod coding;
 mod commands;
@@ -37,6 +42,7 @@ mod rocks;
 mod session_commands;
 mod session_models;
 mod skills;
+mod specs;
 mod support;
 mod terminal;
 mod tools;

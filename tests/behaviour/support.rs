@@ -1,5 +1,6 @@
 //! A machine of its own for each test: home, configuration, sessions and a scripted model.
 
+pub(crate) mod children;
 pub(crate) mod loopback;
 mod running;
 mod terminal;

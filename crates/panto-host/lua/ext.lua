@@ -36,13 +36,14 @@ local ext = {}
 ---@field turn_id string
 ---@field agent panto.Agent whose call it is
 ---@field output fun(chunk: string) shows output that is not part of the result
----@field progress fun(data: table) tells the session's readers, as the custom event `tool_progress`
+---@field progress fun(data: table) tells the session's readers, as the custom event `tool_progress`; a text `note` is said to people
 ---@field cancelled fun(): boolean whether the turn was asked to stop
 
 ---@class panto.ext.Dirs
 ---@field home string? not in a bundle
 ---@field project_root string
 ---@field cwd string
+---@field sessions string? where sessions of `cwd` lie, whether one is kept there or not
 ---@field layers panto.ext.Layer[] lowest precedence first
 
 ---@class panto.ext.Layer
@@ -128,7 +129,7 @@ function ext.diagnose(level, message, position) end
 ---@return nil
 function ext.emit(name, data) end
 
---- Describes the session.
+--- Describes the session. There is none in `panto x` without a model that can be asked.
 ---@return panto.ext.SessionInfo? info
 ---@return string? message
 function ext.session_info() end
@@ -143,7 +144,7 @@ function ext.session_info() end
 --- Describes the providers, lists models, or describes one.
 ---@param options { provider: string?, query: string?, limit: integer?, model: string? }?
 ---@return panto.ext.ProviderInfo[]|panto.ext.ModelInfo[]|panto.ext.ModelInfo|nil found
----@return string? message
+---@return integer|string|nil matching of a list of models how many match in all; else a message
 function ext.models(options) end
 
 ---@class panto.ext.ProviderInfo
@@ -161,7 +162,8 @@ function ext.models(options) end
 ---@field reasoning string[]? the labels that it knows; nil if it takes any
 ---@field price { input: number?, output: number?, cache_read: number?, cache_write: number? }?
 
---- Makes a model configuration for `panto.agent` and `agent:set_config`.
+--- Makes a model configuration for `panto.agent` and `agent:set_config`. An empty `reasoning` is no
+--- label at all.
 ---@param options { model: string?, reasoning: string?, tool_choice: panto.ToolChoice? }?
 ---@return panto.Config? config
 ---@return string? message

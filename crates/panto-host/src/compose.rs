@@ -274,6 +274,7 @@ impl Composer {
                 None => self.home.clone(),
             },
             cwd: self.dirs.cwd().to_owned(),
+            sessions: self.dirs.session_directory(self.dirs.cwd()).ok(),
             project_root: self.project_root.clone(),
             layers: found.layers.clone(),
             module_dirs: self.staged.iter().cloned().chain(rocks).collect(),

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 
 use pantograph::{Event, Outcome, Queued, SessionId, UsageTotal};
 
-use crate::host::CommandOutput;
+use crate::host::{CommandOutput, Untold};
 use crate::session::{SessionEvent, SessionEvents, SessionHandle};
 
 pub use json::JsonOutput;
@@ -133,24 +133,30 @@ pub async fn follow(
     output: &mut dyn Output,
 ) -> Run {
     let mut run = Run::default();
-    follow_on(&mut run, handle, events, output).await;
+    follow_on(&mut run, handle, events, output, &mut Untold::nothing()).await;
     run
 }
 
-/// The same for a run that may go on; gives whether anything was told.
+/// The same for a run that may go on, and until nothing is untold; gives whether anything was
+/// told.
 pub async fn follow_on(
     run: &mut Run,
     handle: &SessionHandle,
     events: &mut SessionEvents,
     output: &mut dyn Output,
+    untold: &mut Untold,
 ) -> bool {
     let start = Instant::now();
     let mut was_told = false;
     loop {
-        // Asked first: what was told before the session is idle has been buffered then.
-        let is_busy = handle.is_busy();
+        // Asked first: what was told before there is nothing more has been buffered then.
+        let (is_busy, is_untold) = (handle.is_busy(), untold.is_some());
         let event = match events.try_next() {
-            None if is_busy => events.next().await,
+            None if is_busy || is_untold => tokio::select! {
+                biased;
+                event = events.next() => event,
+                () = untold.none(), if is_untold => continue,
+            },
             buffered => buffered,
         };
         let Some(event) = event else { break };

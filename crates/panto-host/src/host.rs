@@ -37,13 +37,14 @@ use crate::models::Models;
 use crate::session::{SessionHandle, SessionRefusal};
 
 pub use ask::{Asker, NobodyToAsk, Question};
-pub use commands::{CommandInfo, CommandOutput, RunCommandError};
+pub use commands::{CommandInfo, CommandOutput, RunCommandError, is_command_name};
 pub use entry::{Extension, ExtensionStatus};
 pub use models::SessionRecord;
 pub use prompt::{PromptFacts, git_branch};
 
 use hooks::HostHooks;
 use shared::Shared;
+pub use shared::Untold;
 
 /// How long an extension may take to activate, unless said otherwise.
 pub const ACTIVATION_LIMIT: Duration = Duration::from_secs(10);
@@ -60,6 +61,8 @@ pub struct HostOptions {
     pub home: Option<PathBuf>,
     /// The directory that the session works in.
     pub cwd: PathBuf,
+    /// Where sessions of that directory lie, if anything says so.
+    pub sessions: Option<PathBuf>,
     /// The root of the project.
     pub project_root: PathBuf,
     /// The layers of resources, lowest first.
@@ -198,16 +201,17 @@ impl Host {
         self.runtime.run_until(served).await
     }
 
-    /// Lets extensions hear everything that the session has told so far, and the session's readers
-    /// what extensions have emitted: what comes of the last turn's end among it.
+    /// Lets extensions hear everything that the session has told so far.
     pub async fn catch_up(&mut self) {
         let shared = Rc::clone(&self.shared);
         self.runtime
-            .run_until(async {
-                shared.catch_up();
-                shared.pass_on().await;
-            })
+            .run_until(async move { shared.catch_up() })
             .await;
+    }
+
+    /// What extensions have emitted and nobody has been told yet.
+    pub fn untold(&self) -> Untold {
+        self.shared.untold()
     }
 
     /// Ends the session's Lua side: extensions hear `session_end`, and everything that Lua has

@@ -131,6 +131,11 @@ impl Models {
         }
     }
 
+    /// Looks up the protocols of chosen models that extensions had not registered yet.
+    pub fn find_late(&self, find: impl Fn(&str) -> Option<Arc<dyn Protocol>>) {
+        self.registry.find_late(find);
+    }
+
     /// Everything that there is to choose from, the providers of the configuration alone first.
     /// Reads the whole catalog.
     pub fn offered(&self) -> Vec<OfferedProvider> {

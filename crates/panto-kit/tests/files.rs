@@ -25,6 +25,7 @@ impl Surroundings for InTurn {
     fn enclosing(&self, _: &Lua) -> Option<Enclosing> {
         Some(Enclosing {
             agent: AgentId::new(uuid::Uuid::nil()),
+            label: None,
             cancel: self.0.clone(),
         })
     }

@@ -3,7 +3,7 @@
 --- The native `panto` module: agents, streams, conversations, stores, jobs, JSON and text.
 ---
 --- Misuse raises at the caller and names the argument. What may happen to correct code is
---- `nil, message`.
+--- `nil, message`, and `nil, message, code` where a session fails.
 ---@class panto
 ---@field json panto.json
 ---@field text panto.text
@@ -16,6 +16,7 @@ local panto = {}
 ---@param options panto.AgentOptions
 ---@return panto.Agent? agent
 ---@return string? message
+---@return panto.SessionFailure? code
 function panto.agent(options) end
 
 ---@class panto.AgentOptions
@@ -24,6 +25,7 @@ function panto.agent(options) end
 ---@field session_id string? goes on with this session; without it a new one begins
 ---@field cwd string? the directory that a new session names
 ---@field system string? the system prompt
+---@field label string? names the agent for people, in up to 100 bytes; no model sees it
 
 --- Makes an empty conversation.
 ---@return panto.Conversation
@@ -138,6 +140,7 @@ function Agent:set_system_prompt(text) end
 ---@param metadata table<string, any>?
 ---@return true? appended
 ---@return string? message
+---@return panto.SessionFailure? code
 function Agent:add_system_message(text, metadata) end
 
 --- Appends a user message that no turn answers yet.
@@ -146,6 +149,7 @@ function Agent:add_system_message(text, metadata) end
 ---@param metadata table<string, any>?
 ---@return true? appended
 ---@return string? message
+---@return panto.SessionFailure? code
 function Agent:add_user_message(blocks, metadata) end
 
 --- Replaces a message's metadata, in memory and in the session.
@@ -154,6 +158,7 @@ function Agent:add_user_message(blocks, metadata) end
 ---@param metadata table<string, any>?
 ---@return true? set
 ---@return string? message
+---@return panto.SessionFailure? code
 function Agent:set_message_metadata(position, metadata) end
 
 --- Replaces what came before the last turns by a summary.
@@ -161,6 +166,7 @@ function Agent:set_message_metadata(position, metadata) end
 ---@param instructions string? what the summary must heed
 ---@return true? compacted
 ---@return string? message
+---@return panto.SessionFailure? code
 function Agent:compact(instructions) end
 
 --- The session's id.
@@ -267,6 +273,19 @@ function JobControl:request_cancel(options) end
 ---@return string? message
 function JobControl:steer(prompt) end
 
+--- Tells failures of sessions apart: the third value, behind nil and a message.
+---@alias panto.SessionFailure
+---| "not_found" no such session
+---| "ambiguous" several ids begin so
+---| "bad_id" the text is no session's id
+---| "in_use" another process has it open
+---| "in_use_here" this process has it open
+---| "corrupt" its file cannot be read
+---| "newer_version" a newer version wrote it
+---| "io" the file system failed
+---| "refused" the store will never take this
+---| "store" a store that is no file system failed
+
 --- A session store.
 ---@class panto.Store
 local Store = {}
@@ -275,6 +294,7 @@ local Store = {}
 ---@async
 ---@return panto.SessionInfo[]? sessions
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:list() end
 
 --- The sessions that were modified last.
@@ -282,6 +302,7 @@ function Store:list() end
 ---@param limit integer|{ limit: integer }
 ---@return panto.SessionInfo[]? sessions
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:list_bounded(limit) end
 
 --- The id that has this beginning.
@@ -289,19 +310,31 @@ function Store:list_bounded(limit) end
 ---@param id string
 ---@return string? id
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:resolve(id) end
 
 --- The id of the session that was modified last; nil without a message if there is none.
 ---@async
 ---@return string? id
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:latest() end
+
+--- The process that has the session open for writing; true if somebody has, but the system does
+--- not tell who; nil without a message if nobody has. Only of stores of the file system.
+---@async
+---@param id string
+---@return integer|true|nil process
+---@return string? message
+---@return panto.SessionFailure? code
+function Store:holder(id) end
 
 --- The conversation of a session, compactions applied.
 ---@async
 ---@param id string
 ---@return panto.Conversation? conversation
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:load(id) end
 
 --- Some messages of a session, as if nothing had been compacted.
@@ -310,6 +343,7 @@ function Store:load(id) end
 ---@param options panto.LoadOptions?
 ---@return panto.Message[]? messages
 ---@return string? message
+---@return panto.SessionFailure? code
 function Store:load_messages(id, options) end
 
 --- A session store that is a table. Its methods must not wait, and give `nil, message` if they fail.

@@ -117,6 +117,8 @@ pub trait Surroundings {
 pub struct Enclosing {
     /// The agent whose turn it is.
     pub agent: AgentId,
+    /// Its label, if it has one.
+    pub label: Option<String>,
     /// The turn's signal.
     pub cancel: Cancel,
 }

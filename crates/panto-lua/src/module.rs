@@ -78,7 +78,7 @@ pub(crate) fn object_to_lua(lua: &Lua, object: &Metadata) -> mlua::Result<Value>
     match state.json.object_to_lua(lua, object) {
         Ok(value) => Ok(value),
         Err(Fault::Lua(error)) => Err(error),
-        Err(Fault::Misuse(message) | Fault::Expected(message)) => {
+        Err(Fault::Misuse(message) | Fault::Expected { message, .. }) => {
             Err(mlua::Error::runtime(message))
         }
     }

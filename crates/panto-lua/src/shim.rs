@@ -127,7 +127,7 @@ impl Shim {
             };
             match body(lua, object) {
                 Ok(value) => Ok((value, Value::Nil)),
-                Err(Fault::Misuse(message) | Fault::Expected(message)) => raised(message),
+                Err(Fault::Misuse(message) | Fault::Expected { message, .. }) => raised(message),
                 Err(Fault::Lua(error)) => raised(error_text(&error)),
             }
         })?;
@@ -149,7 +149,7 @@ fn raised(lua: &Lua, message: &str) -> mlua::Result<MultiValue> {
 fn multi(lua: &Lua, reply: Reply) -> mlua::Result<MultiValue> {
     match reply {
         Ok(values) => Ok(values),
-        Err(Fault::Expected(message)) => nil_and(lua, &message),
+        Err(Fault::Expected { message, code }) => nil_and(lua, &message, code),
         Err(Fault::Misuse(message)) => raised(lua, &message),
         Err(Fault::Lua(error)) => raised(lua, &error_text(&error)),
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, IntoLua, Lua, Table, UserData, UserDataFields, Value};
-use pantograph::session::{LoadOptions, NullStore, SessionInfo};
+use pantograph::session::{Holder, LoadOptions, NullStore, SessionInfo};
 use pantograph::{FileSystemJsonlStore, Role, SessionId, SessionStore};
 
 use crate::args::{Arg, Args};
@@ -128,6 +128,19 @@ impl Class for Store {
                 state,
                 |store| async move { store.latest().await },
                 |lua, id: Option<SessionId>| values(lua, id.map(|id| id.to_string())),
+            )
+        })?;
+        methods.add("holder", |lua, state, this, mut args| {
+            let id = session_id(&args.next("id"))?;
+            this.ask(
+                lua,
+                state,
+                move |store| async move { store.holder(id).await },
+                |lua, holder| match holder {
+                    Some(Holder::Process(process)) => values(lua, process),
+                    Some(Holder::Unknown) => values(lua, true),
+                    None => values(lua, Value::Nil),
+                },
             )
         })?;
         methods.add("load", |lua, state, this, mut args| {

@@ -26,8 +26,10 @@ impl Surroundings for Around {
         let executor = self.executor()?;
         let lanes = executor.lanes.borrow();
         let lane = LaneId::current(lua);
+        let agent = lanes.agent(lane)?;
         Some(Enclosing {
-            agent: lanes.agent(lane)?.id(),
+            agent: agent.id(),
+            label: agent.label().map(str::to_owned),
             cancel: lanes.cancel(lane)?.clone(),
         })
     }

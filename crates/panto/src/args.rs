@@ -4,6 +4,7 @@ mod extension;
 mod host;
 mod lua;
 mod request;
+mod short;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,6 +47,7 @@ Examples:
   panto sessions
   panto trust
   panto extension list
+  panto NAME ARGS       a command that an extension registers, as `panto x NAME ARGS`
   panto doctor
   panto lua script.lua
   panto demo
@@ -126,6 +128,11 @@ const HEADING: &str = "Answering one prompt";
 impl RunArgs {
     /// The first flag that makes sense only with `--print`, if one was given.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
+        self.first_of_prompt().or(self.host.first_given())
+    }
+
+    /// The same without those that choose extensions and tools.
+    fn first_of_prompt(&self) -> Option<&'static str> {
         let given = [
             (self.print.is_some(), "--print"),
             (self.model.is_some(), "--model"),
@@ -142,7 +149,6 @@ impl RunArgs {
             .into_iter()
             .find(|(given, _)| *given)
             .map(|(_, name)| name)
-            .or(self.host.first_given())
     }
 }
 
@@ -184,9 +190,14 @@ pub(crate) enum Command {
     /// List the sessions of the directory, latest first
     Sessions(SessionsArgs),
     /// Show, export or repair one session
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Another NAME is the command `session:NAME`, if an extension registers it."
+    )]
     Session(SessionCommand),
     /// Run a command that an extension registers, or list them
+    ///
+    /// `panto NAME` is the same, unless panto itself has a command of that name.
     X(XArgs),
     /// List extensions; install, update and remove rocks that bring some
     #[command(subcommand)]
@@ -268,6 +279,20 @@ pub(crate) struct XArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    #[arg(skip)]
+    pub(crate) form: Form,
+}
+
+/// How a command of an extension was called for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `panto x NAME`.
+    #[default]
+    Long,
+    /// `panto NAME`.
+    Short,
+    /// `panto session NAME`, which is the command `session:NAME`.
+    Session,
 }
 
 #[derive(Debug, Args)]

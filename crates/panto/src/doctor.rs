@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::{Arc, mpsc};
 
 use panto_host::compose::{ComposeError, GRACE};
-use panto_host::extensions::Level;
+use panto_host::extensions::{Diagnostic, Level};
 use panto_host::host::Host;
 use panto_host::models::KeyState;
 use pantograph::with_causes;
@@ -25,7 +26,13 @@ use crate::streams;
 pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failure> {
     let place = Place::find_for(common, &args.host)?;
     own(async |agents: Handle| {
-        let composition = Composition::prepare(place, common, &args.host, agents)?;
+        let mut composition = Composition::prepare(place, common, &args.host, agents)?;
+        // They stand on the page.
+        let (telling, told) = mpsc::channel();
+        composition.composer.report = Arc::new(move |diagnostic: &Diagnostic| {
+            // Whoever hears of it is there until the end.
+            let _ = telling.send(diagnostic.clone());
+        });
         let found = composition.find();
         let mut host = composition
             .composer
@@ -36,7 +43,7 @@ pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failur
         page.place(&composition);
         page.model(&composition, &host);
         page.providers(&composition);
-        page.extensions(&host);
+        page.extensions(&host, told.try_iter());
         page.paths(&composition);
         host.end(GRACE).await;
         streams::print_text(&page.text)?;
@@ -68,9 +75,11 @@ impl Page {
     fn place(&mut self, composition: &Composition) {
         let place = &composition.place;
         self.line(format_args!("project: {}", place.root.display()));
+        let has_layer = place.root.join(".panto").symlink_metadata().is_ok();
         self.line(match (&place.bundle, place.trusted) {
             (Some(dir), _) => format!("  bundle: {}", dir.display()),
             (None, true) => "  trusted".to_owned(),
+            (None, false) if !has_layer => "  brings nothing of its own".to_owned(),
             (None, false) => "  not trusted; `panto trust` trusts it".to_owned(),
         });
         self.line("configuration:");
@@ -93,8 +102,8 @@ impl Page {
         match chosen {
             Ok(chosen) => {
                 self.line(format_args!("  {}", chosen.model.reference));
-                if let Err(failure) = composition.composer.find_protocols(host) {
-                    self.problem(Failure::from(failure).to_line());
+                if let Err(error) = composition.composer.find_protocols(host) {
+                    self.problem(with_causes(&error));
                 }
             }
             Err(error) => self.problem(Failure::from(error).to_line()),
@@ -135,7 +144,7 @@ impl Page {
         }
     }
 
-    fn extensions(&mut self, host: &Host) {
+    fn extensions(&mut self, host: &Host, diagnostics: impl Iterator<Item = Diagnostic>) {
         self.line("extensions:");
         let extensions = host.extensions();
         if extensions.is_empty() {
@@ -144,7 +153,7 @@ impl Page {
         for extension in &extensions {
             self.line(format_args!("  {}", extension_line(extension)));
         }
-        for diagnostic in host.diagnostics() {
+        for diagnostic in diagnostics {
             match diagnostic.level {
                 Level::Error | Level::Warning => self.problem(diagnostic),
                 Level::Info => self.line(format_args!("  note: {diagnostic}")),

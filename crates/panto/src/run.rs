@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{CommandOutput, Host};
+use panto_host::host::{CommandOutput, Host, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
@@ -304,18 +304,20 @@ impl Running {
         }
         let handle = self.handle.clone();
         let mut run = Run::default();
-        loop {
-            let following = headless::follow_on(&mut run, &handle, &mut events, output);
-            let Some(host) = &mut self.host else {
-                following.await;
-                break;
-            };
-            let was_told = host.run_until(following).await;
-            // What extensions make of the end belongs to the run, a follow-up too.
-            host.catch_up().await;
-            if !was_told {
-                break;
+        match &mut self.host {
+            None => {
+                let untold = &mut Untold::nothing();
+                headless::follow_on(&mut run, &handle, &mut events, output, untold).await;
             }
+            // What extensions make of the end belongs to the run, a follow-up too.
+            Some(host) => loop {
+                host.catch_up().await;
+                let untold = &mut host.untold();
+                let following = headless::follow_on(&mut run, &handle, &mut events, output, untold);
+                if !host.run_until(following).await {
+                    break;
+                }
+            },
         }
         run.output_error = begun
             .err()

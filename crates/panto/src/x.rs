@@ -1,13 +1,15 @@
 //! `panto x`: what extensions register as slash commands, for scripts.
 
+use clap::CommandFactory;
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
+use panto_host::did_you_mean;
 use panto_host::host::{CommandOutput, Host};
 use panto_host::models::ChoiceRequest;
 use pantograph::Agent;
 use serde_json::json;
 use tokio::runtime::Handle;
 
-use crate::args::{CommonArgs, OutputFormat, XArgs};
+use crate::args::{Cli, CommonArgs, Form, OutputFormat, XArgs};
 use crate::compose::{Composition, command_failure};
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
@@ -32,6 +34,13 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
             started = start(&composition) => started?,
             exit = signals.first() => return Ok(exit),
         };
+        if let Some(name) = &args.name {
+            let host = match &started {
+                Started::Session(live) => &live.host,
+                Started::Alone(host) => host,
+            };
+            check_short(args.form, bare(name), host)?;
+        }
         let mut host = match (started, &args.name) {
             // What it asks of the model is answered here, too.
             (Started::Session(live), Some(name)) if !args.json => {
@@ -71,6 +80,47 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
 /// People write the slash, too.
 fn bare(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
+}
+
+/// A word that nobody knows may be a built-in command that was mistyped.
+fn check_short(form: Form, name: &str, host: &Host) -> Result<(), Failure> {
+    let commands = host.commands();
+    let registered = || commands.iter().map(|command| command.name.as_str());
+    if form == Form::Long || registered().any(|known| known == name) {
+        return Ok(());
+    }
+    let root = Cli::command();
+    let session = "session:";
+    let (said, near, mut hint) = match (form, root.find_subcommand("session")) {
+        (Form::Session, Some(own)) => {
+            let short = name.strip_prefix(session).unwrap_or(name);
+            let others = registered().filter_map(|known| known.strip_prefix(session));
+            let known = own.get_subcommands().map(clap::Command::get_name);
+            (
+                format!("session {short}"),
+                did_you_mean(short, known.chain(others)),
+                "`panto session --help` lists what panto does with a session, `panto x` the \
+                 commands of extensions"
+                    .to_owned(),
+            )
+        }
+        _ => {
+            let known = root.get_subcommands().map(clap::Command::get_name);
+            (
+                name.to_owned(),
+                did_you_mean(name, known.chain(registered())),
+                "`panto --help` lists panto's own commands, `panto x` those of extensions"
+                    .to_owned(),
+            )
+        }
+    };
+    if form == Form::Short && near.is_empty() {
+        hint.push_str("; a prompt stands behind `-p`, in quotes: panto -p \"…\"");
+    }
+    let message = format!(
+        "there is no `panto {said}`, and no extension registers the command `{name}`{near}"
+    );
+    Err(Failure::usage(message).with_hint(hint))
 }
 
 enum Started {

@@ -144,6 +144,26 @@ pub trait SessionStore: Send + Sync {
     /// As [`SessionStore::list`], and if that session cannot be read: an older one is not what
     /// was asked for.
     async fn latest(&self) -> Result<Option<SessionId>, SessionError>;
+
+    /// Who has a session open for writing, if anybody has. It neither waits nor keeps anybody from
+    /// opening the session.
+    ///
+    /// # Errors
+    ///
+    /// The session is unknown, or the store does not tell.
+    async fn holder(&self, _id: SessionId) -> Result<Option<Holder>, SessionError> {
+        let reason = "the store does not tell who has a session open".to_owned();
+        Err(SessionError::Store(reason))
+    }
+}
+
+/// Who has a session open for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// The process of this number.
+    Process(u32),
+    /// Somebody; the system does not tell who.
+    Unknown,
 }
 
 /// A session that is open for writing. Dropping it releases its lock.
@@ -298,6 +318,24 @@ pub enum SessionError {
     /// A store that is not a file system failed.
     #[error("the session store failed: {0}")]
     Store(String),
+}
+
+impl SessionError {
+    /// One name for programs. A session that is in use is `in_use_here` if this process is known
+    /// to have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::InUse { holder, .. } if *holder == Some(std::process::id()) => "in_use_here",
+            Self::InUse { .. } => "in_use",
+            Self::Corrupt { .. } => "corrupt",
+            Self::NewerVersion { .. } => "newer_version",
+            Self::Io { .. } => "io",
+            Self::Refused { .. } => "refused",
+            Self::Store(_) => "store",
+        }
+    }
 }
 
 fn candidates_hint(word: &str, ids: &[SessionId]) -> String {

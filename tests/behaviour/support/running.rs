@@ -62,10 +62,15 @@ impl<'a> Running<'a> {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Closes the reading end of its standard output.
+    pub(crate) fn close_output(&mut self) {
+        self.lines = BufReader::new(Self::nothing());
+    }
+
     /// Closes the reading end of its standard output, and waits for its end.
     pub(crate) fn stop_reading(mut self) -> Ran {
         let machine = self.machine;
-        self.lines = BufReader::new(Self::nothing());
+        self.close_output();
         let mut stderr = String::new();
         self.child
             .stderr

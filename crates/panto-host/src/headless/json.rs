@@ -10,12 +10,18 @@ use crate::session::SessionEvent;
 pub struct JsonOutput<O, E> {
     stdout: O,
     notes: Notes<E>,
+    /// What a command gave for programs.
+    data: Option<serde_json::Value>,
 }
 
 impl<O: Write, E: Write> JsonOutput<O, E> {
     /// Writes the object to `stdout` and what people are to know meanwhile to `notes`.
     pub fn new(stdout: O, notes: Notes<E>) -> Self {
-        Self { stdout, notes }
+        Self {
+            stdout,
+            notes,
+            data: None,
+        }
     }
 }
 
@@ -30,11 +36,12 @@ impl<O: Write, E: Write> Output for JsonOutput<O, E> {
         Ok(())
     }
 
-    fn command(&mut self, _output: &CommandOutput) -> io::Result<()> {
+    fn command(&mut self, output: &CommandOutput) -> io::Result<()> {
+        self.data.clone_from(&output.data);
         Ok(())
     }
 
     fn finish(&mut self, result: &RunResult) -> io::Result<()> {
-        result::write(&mut self.stdout, result)
+        result::write(&mut self.stdout, result, self.data.as_ref())
     }
 }

@@ -69,8 +69,10 @@ impl<E: Write> Notes<E> {
 
     /// What is to be said about `event`, if anything.
     pub(super) fn line(&self, event: &SessionEvent) -> Option<String> {
-        let SessionEvent::Turn(event) = event else {
-            return None;
+        let event = match event {
+            SessionEvent::Turn(event) => event,
+            SessionEvent::Custom { name, data } => return progress(name, data),
+            _ => return None,
         };
         match event {
             Event::Retry {
@@ -94,6 +96,12 @@ impl<E: Write> Notes<E> {
             _ => None,
         }
     }
+}
+
+/// What a running tool wants people to know.
+fn progress(name: &str, data: &serde_json::Value) -> Option<String> {
+    let note = data.get("data")?.get("note")?.as_str()?;
+    (name == "tool_progress" && !note.is_empty()).then(|| note.to_owned())
 }
 
 fn verbose_line(event: &Event) -> Option<String> {

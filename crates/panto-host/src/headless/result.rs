@@ -115,6 +115,8 @@ struct ResultObject<'a> {
     stop: Option<StopReason>,
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a RunError>,
     session_id: Option<SessionId>,
     saved: bool,
@@ -127,13 +129,19 @@ struct ResultObject<'a> {
     exit_code: u8,
 }
 
-/// Writes the object of type `result` and a newline.
-pub(super) fn write(writer: &mut impl std::io::Write, result: &RunResult) -> std::io::Result<()> {
+/// Writes the object of type `result` and a newline, with what a command gave for programs unless
+/// that was written before.
+pub(super) fn write(
+    writer: &mut impl std::io::Write,
+    result: &RunResult,
+    data: Option<&serde_json::Value>,
+) -> std::io::Result<()> {
     let object = ResultObject {
         r#type: "result",
         status: result.status,
         stop: result.stop,
         text: &result.text,
+        data,
         error: result.error.as_ref(),
         session_id: result.session_id,
         saved: result.saved,

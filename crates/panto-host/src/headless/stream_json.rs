@@ -82,7 +82,7 @@ impl<O: Write> Output for StreamJsonOutput<O> {
 
     fn finish(&mut self, result: &RunResult) -> io::Result<()> {
         self.settled = None;
-        result::write(&mut self.stdout, result)
+        result::write(&mut self.stdout, result, None)
     }
 }
 

@@ -85,8 +85,10 @@ pub(super) fn ask(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) -> 
             .collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
+    let surroundings = shared.module.surroundings();
+    let enclosing = surroundings.and_then(|surroundings| surroundings.enclosing(lua));
     let question = Question {
-        agent: None,
+        agent: enclosing.and_then(|enclosing| enclosing.label),
         text: options.get("question")?.text()?,
         choices,
     };

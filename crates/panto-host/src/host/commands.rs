@@ -76,7 +76,7 @@ pub(super) fn register(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: 
     let options = args.options(&["name", "description", "handler"])?;
     let argument = options.get("name")?;
     let name = argument.text()?;
-    if !is_name(&name) {
+    if !is_command_name(&name) {
         return Err(argument.wrong(
             "a name has letters, digits, `-`, `_`, `.` and `:`, and begins with a letter or digit",
         ));
@@ -113,7 +113,8 @@ pub(super) fn list(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply 
     values(lua, list)
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a command can have the name.
+pub fn is_command_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphanumeric())
         && name.len() <= 128
         && name

@@ -23,7 +23,7 @@ pub(super) fn emit(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) ->
     let name: Arc<str> = name.into();
     if let Some(data) = &data {
         // Without a session nobody reads it.
-        let _ = shared.outbox.send(Out::Custom {
+        shared.tell(Out::Custom {
             name: Arc::clone(&name),
             data: data.clone(),
         });

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::rc::Rc;
 
 use mlua::{AnyUserData, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
@@ -198,37 +199,57 @@ impl Listening {
 pub(super) async fn serve(shared: &Rc<Shared>) -> Infallible {
     let mut outgoing = Outgoing::take(shared);
     loop {
-        let listening = shared.listening();
-        let heard = async {
-            let Some(listening) = &listening else {
-                return std::future::pending().await;
-            };
-            std::future::poll_fn(|cx| {
-                use futures_util::StreamExt;
-                listening.events.borrow_mut().poll_next_unpin(cx)
-            })
-            .await
-        };
-        let interrupted = async {
-            let Some(listening) = &listening else {
-                return std::future::pending().await;
-            };
-            let mut interrupts = listening.interrupts.borrow().clone();
-            if interrupts.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
+        let out = tokio::select! {
             biased;
-            // Behind what the session has told before.
-            () = interrupted => shared.catch_up(),
-            event = heard => match (event, &listening) {
-                (Some(event), Some(listening)) => shared.hear(listening, event),
-                // The session is closed: nothing more comes of it.
-                _ => shared.detach_if(&listening),
-            },
-            out = outgoing.next() => shared.send_out(out).await,
+            () = hear_next(shared) => continue,
+            out = outgoing.next() => out,
+        };
+        let _told = Told(shared);
+        let mut sending = pin!(shared.send_out(out));
+        // Extensions read the session, too: who waits for them must let them.
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut sending => break,
+                () = hear_next(shared) => {}
+            }
         }
+    }
+}
+
+/// Waits for what the session tells next, and lets extensions hear it.
+async fn hear_next(shared: &Rc<Shared>) {
+    let Some(listening) = shared.listening() else {
+        return std::future::pending().await;
+    };
+    let heard = std::future::poll_fn(|cx| {
+        use futures_util::StreamExt;
+        listening.events.borrow_mut().poll_next_unpin(cx)
+    });
+    let interrupted = async {
+        let mut interrupts = listening.interrupts.borrow().clone();
+        if interrupts.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        // Behind what the session has told before.
+        () = interrupted => shared.catch_up(),
+        event = heard => match event {
+            Some(event) => shared.hear(&listening, event),
+            // The session is closed: nothing more comes of it.
+            None => shared.detach_if(&listening),
+        },
+    }
+}
+
+/// Counts something as told, also if the session goes first.
+struct Told<'a>(&'a Shared);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.was_told();
     }
 }
 
@@ -272,10 +293,10 @@ impl Shared {
             .map(|attached| Rc::clone(&attached.listening))
     }
 
-    fn detach_if(&self, listening: &Option<Rc<Listening>>) {
-        let is_it = match (&*self.attached.borrow(), listening) {
-            (Some(attached), Some(listening)) => Rc::ptr_eq(&attached.listening, listening),
-            _ => false,
+    fn detach_if(&self, listening: &Rc<Listening>) {
+        let is_it = match &*self.attached.borrow() {
+            Some(attached) => Rc::ptr_eq(&attached.listening, listening),
+            None => false,
         };
         if is_it {
             self.detach();
@@ -306,22 +327,6 @@ impl Shared {
             }
         }
         self.hear_interrupt();
-    }
-
-    /// Passes on everything that extensions have emitted so far.
-    pub(super) async fn pass_on(&self) {
-        loop {
-            let next = {
-                let mut outgoing = self.outgoing.borrow_mut();
-                outgoing
-                    .as_mut()
-                    .and_then(|outgoing| outgoing.try_recv().ok())
-            };
-            match next {
-                Some(out) => self.send_out(out).await,
-                None => return,
-            }
-        }
     }
 
     fn hear_interrupt(&self) {

@@ -49,7 +49,8 @@ pub(super) fn session_info(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -
     values(lua, info)
 }
 
-/// `models{}` describes the providers, `models{ provider?, query?, limit? }` lists models,
+/// `models{}` describes the providers, `models{ provider?, query?, limit? }` lists models and
+/// gives how many match,
 /// `models{ model }` describes one.
 pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) -> Reply {
     let options = match args.next("options").given() {
@@ -101,10 +102,15 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         })
         .flat_map(|offered| &offered.models)
         .filter(fits);
-    for model in chosen.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-        list.raw_push(describe(lua, shared, model)?)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut matching = 0;
+    for model in chosen {
+        if matching < limit {
+            list.raw_push(describe(lua, shared, model)?)?;
+        }
+        matching += 1;
     }
-    values(lua, list)
+    values(lua, (list, matching))
 }
 
 fn providers(shared: &Shared, lua: &Lua) -> Reply {
@@ -192,7 +198,7 @@ pub(super) fn resolve_model(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args:
             None => live,
             Some(label) => {
                 let mut model = (*live.model).clone();
-                model.reasoning = Some(shared.label_for(&model.reference, label)?);
+                model.reasoning = shared.label_for(&model.reference, label)?;
                 AgentConfig {
                     model: model.into(),
                     ..live
@@ -202,11 +208,14 @@ pub(super) fn resolve_model(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args:
     } else {
         let reference = shared.listed(model.as_deref().unwrap_or_default())?;
         let label = match &reasoning {
-            Some(label) => Some(shared.label_for(&reference, label)?),
+            Some(label) => shared.label_for(&reference, label)?,
             None => None,
         };
         let resolved = shared.options.models.resolve(&reference, label.as_deref());
         let resolved = resolved.map_err(|error| Fault::of(&error))?;
+        // It may be the first model of a protocol that an extension has.
+        let models = &shared.options.models;
+        models.find_late(|name| shared.handle.protocol(name));
         AgentConfig {
             protocol: resolved.protocol,
             model: resolved.model.into(),
@@ -254,8 +263,11 @@ impl Shared {
         Ok(reference)
     }
 
-    /// A label that the model takes.
-    fn label_for(&self, reference: &ModelRef, label: &str) -> Result<String, Fault> {
+    /// A label that the model takes; an empty one is none.
+    fn label_for(&self, reference: &ModelRef, label: &str) -> Result<Option<String>, Fault> {
+        if label.is_empty() {
+            return Ok(None);
+        }
         let known = self
             .options
             .models
@@ -272,7 +284,7 @@ impl Shared {
                     )
                 }))
             }
-            _ => Ok(label.to_owned()),
+            _ => Ok(Some(label.to_owned())),
         }
     }
 

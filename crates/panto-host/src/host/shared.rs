@@ -13,7 +13,7 @@ use panto_lua::Module;
 use panto_runtime::{Failure, LuaHandle, LuaRuntime, Progress};
 use pantograph::{Agent, Submission, ToolSet};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::ask::Asker;
 use super::commands::Command;
@@ -48,7 +48,9 @@ pub(super) struct Shared {
     pub(super) diagnostics: RefCell<Diagnostics>,
     pub(super) extensions: RefCell<Vec<Extension>>,
     pub(super) attached: RefCell<Option<Attached>>,
-    pub(super) outbox: mpsc::UnboundedSender<Out>,
+    outbox: mpsc::UnboundedSender<Out>,
+    /// What was given to the outbox and has not been told yet.
+    untold: watch::Sender<usize>,
     pub(super) outgoing: RefCell<Option<mpsc::UnboundedReceiver<Out>>>,
     /// Whether the session's agent gets its system prompt from here yet.
     pub(super) prompt_is_live: Cell<bool>,
@@ -60,6 +62,7 @@ pub(super) struct Shared {
 pub(super) struct Given {
     pub(super) home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
+    pub(super) sessions: Option<PathBuf>,
     pub(super) project_root: PathBuf,
     pub(super) layers: Vec<ResourceLayer>,
     pub(super) settings: BTreeMap<String, Value>,
@@ -98,6 +101,31 @@ pub(super) enum Out {
     AgentSubmission,
 }
 
+/// What extensions have emitted and the session's readers have not been told yet. It becomes less
+/// only while the host is driven and somebody reads.
+#[derive(Debug)]
+pub struct Untold(Option<watch::Receiver<usize>>);
+
+impl Untold {
+    /// Where there are no extensions.
+    pub fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// Whether there is something.
+    pub fn is_some(&self) -> bool {
+        self.0.as_ref().is_some_and(|untold| *untold.borrow() > 0)
+    }
+
+    /// Waits until there is nothing.
+    pub async fn none(&mut self) {
+        if let Some(untold) = &mut self.0 {
+            // The sender goes with the host.
+            let _ = untold.wait_for(|untold| *untold == 0).await;
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Diagnostics {
     pub(super) all: Vec<Diagnostic>,
@@ -114,6 +142,7 @@ impl Shared {
             options: Given {
                 home: options.home,
                 cwd: options.cwd,
+                sessions: options.sessions,
                 project_root: options.project_root,
                 layers: options.layers,
                 settings: options.settings,
@@ -142,6 +171,7 @@ impl Shared {
             extensions: RefCell::default(),
             attached: RefCell::default(),
             outbox,
+            untold: watch::Sender::new(0),
             outgoing: RefCell::new(Some(outgoing)),
             prompt_is_live: Cell::new(false),
             module: runtime.module().clone(),
@@ -166,6 +196,23 @@ impl Shared {
     pub(super) fn detach(&self) {
         let previous = self.attached.take();
         drop(previous);
+    }
+
+    /// Has something told as soon as nothing of Lua runs.
+    pub(super) fn tell(&self, out: Out) {
+        self.untold.send_modify(|untold| *untold += 1);
+        if self.outbox.send(out).is_err() {
+            self.was_told();
+        }
+    }
+
+    pub(super) fn was_told(&self) {
+        self.untold
+            .send_modify(|untold| *untold = untold.saturating_sub(1));
+    }
+
+    pub(super) fn untold(&self) -> Untold {
+        Untold(Some(self.untold.subscribe()))
     }
 
     /// The session's handle, while there is one.
@@ -232,7 +279,7 @@ impl Shared {
             Some(session) => {
                 // A session that is closed takes nothing more.
                 let _ = session.submit(submission);
-                let _ = self.outbox.send(Out::AgentSubmission);
+                self.tell(Out::AgentSubmission);
             }
             None => {
                 agent.submit(submission);
@@ -276,7 +323,7 @@ impl Late {
                 "data": progress.data,
             });
             let name = Arc::from("tool_progress");
-            let _ = shared.outbox.send(Out::Custom { name, data });
+            shared.tell(Out::Custom { name, data });
         }
     }
 

@@ -115,6 +115,9 @@ fn dirs(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     }
     dirs.raw_set("project_root", text(&options.project_root)?)?;
     dirs.raw_set("cwd", text(&options.cwd)?)?;
+    if let Some(sessions) = &options.sessions {
+        dirs.raw_set("sessions", text(sessions)?)?;
+    }
     let layers = lua.create_table()?;
     for layer in &options.layers {
         let entry = lua.create_table()?;

@@ -38,6 +38,16 @@ impl LateProtocols {
         }
     }
 
+    /// Looks up the names that were chosen and are not registered yet.
+    pub(super) fn find_missing(&self, find: impl Fn(&str) -> Option<Arc<dyn Protocol>>) {
+        for late in self.0.read().values() {
+            let mut registered = late.registered.write();
+            if registered.is_none() {
+                *registered = find(&late.name);
+            }
+        }
+    }
+
     /// The names that were chosen and are not registered.
     pub fn missing(&self) -> Vec<String> {
         let late = self.0.read();

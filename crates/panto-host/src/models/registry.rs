@@ -46,6 +46,13 @@ impl ProtocolRegistry {
         self.late = Some(late);
     }
 
+    /// Looks up the names that were chosen and that something else had not registered yet.
+    pub(super) fn find_late(&self, find: impl Fn(&str) -> Option<Arc<dyn Protocol>>) {
+        if let Some(late) = &self.late {
+            late.find_missing(find);
+        }
+    }
+
     /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.constructors.keys().map(String::as_str)

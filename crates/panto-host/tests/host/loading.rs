@@ -211,3 +211,59 @@ fn only_the_tools_that_were_asked_for_are_shown() {
         live.end().await;
     });
 }
+
+/// Whoever asks first: another rock before it, an extension behind it, a sibling of one.
+#[test]
+fn a_shipped_rock_is_one_instance_for_everybody() {
+    let asks = |name: &str, body: &str| {
+        format!(
+            "local panto = require('panto')\nlocal zeta = require('zeta')\nzeta.seen[#zeta.seen + 1] = '{name}'\n\
+             return {{ name = '{name}', activate = function() {body} end }}"
+        )
+    };
+    let seen =
+        "panto.ext.diagnose('info', table.concat(require('zeta').seen, ' ') .. ' ' .. evaluated)";
+    let desk = Desk::silent()
+        .file("staged/agent/extensions/early.lua", asks("early", ""))
+        .file("staged/alpha/init.lua", asks("alpha", ""))
+        .file(
+            "staged/zeta/init.lua",
+            "evaluated = (evaluated or 0) + 1\n\
+             local panto = require('panto')\n\
+             local state = require('zeta.state')\n\
+             local zeta = { name = 'zeta', seen = state.seen }\n\
+             function zeta.activate()\n\
+               assert(require('zeta') == zeta)\n\
+               zeta.seen[#zeta.seen + 1] = 'active'\n\
+               panto.ext.register_command { name = 'zeta', description = 'd', handler = function() end }\n\
+             end\n\
+             return zeta",
+        )
+        .file("staged/zeta/state.lua", "return { seen = {} }")
+        .file(
+            "config/panto/extensions/late/init.lua",
+            asks(
+                "late",
+                &format!("assert(require('helper') == require('zeta.state')) {seen}"),
+            ),
+        )
+        .file(
+            "config/panto/extensions/late/helper.lua",
+            "assert(require('zeta').seen == require('zeta.state').seen)\nreturn require('zeta.state')",
+        );
+    let owner = desk.run(async |_, live| {
+        let owners = live
+            .host
+            .commands()
+            .into_iter()
+            .map(|command| command.source);
+        let owners: Vec<String> = owners.collect();
+        live.end().await;
+        owners
+    });
+    assert_eq!(owner, ["zeta"]);
+    assert_eq!(
+        desk.said(),
+        ["info: extension `late`: alpha early late active 1"]
+    );
+}

@@ -1,6 +1,7 @@
 //! What extensions learn of the session and of models, and the configurations that they get.
 
-use pantograph_scripted::Script;
+use pantograph_scripted::{Call, Script, Step};
+use serde_json::json;
 
 use crate::support::{Desk, ask, log_of};
 
@@ -50,6 +51,28 @@ fn models_describe_providers_lists_and_one() {
     insta::assert_snapshot!(told(
         "return #panto.ext.models { provider = 'openai', limit = 3 }, panto.ext.models { provider = 'opnai' }"
     ));
+}
+
+#[test]
+fn a_list_of_models_says_how_many_match() {
+    let counted = told(
+        "local one, all = panto.ext.models { provider = 'test', limit = 1 }\n\
+         local few, fitting = panto.ext.models { provider = 'test', query = 'oth' }\n\
+         return #one, all, #few, fitting, select('#', panto.ext.models {})",
+    );
+    insta::assert_snapshot!(counted, @"[1,2,1,1,1]");
+}
+
+#[test]
+fn an_empty_label_is_none_at_all() {
+    let labels = told(
+        "local resolve = panto.ext.resolve_model\n\
+         assert(panto.ext.agent:set_config(assert(resolve { reasoning = 'high' })))\n\
+         return resolve().reasoning, resolve({ reasoning = '' }).reasoning,\n\
+           resolve({ model = 'test:model', reasoning = '' }).reasoning,\n\
+           resolve({ model = 'test:other', reasoning = '' }).reasoning",
+    );
+    insta::assert_snapshot!(labels, @r#"["high",null,null,null]"#);
 }
 
 #[test]
@@ -113,6 +136,39 @@ fn a_registered_protocol_answers_for_its_provider() {
     assert_eq!(answer, "Hello from big\n");
     assert_eq!(run.usage.usage.output, Some(1));
     assert_eq!(desk.said(), [""; 0]);
+}
+
+#[test]
+fn a_registered_protocol_is_there_for_agents_of_extensions_alone() {
+    let script = Script::new()
+        .step(Step::from(Call::new("ask", json!({}))))
+        .step("Done.");
+    let desk = Desk::new(script)
+        .file(
+            "config/panto/config.toml",
+            "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n[providers.test.models.model]\n\
+             [providers.mine]\nprotocol = \"demo\"\n[providers.mine.models.big]\n",
+        )
+        .extension(
+            "provider",
+            "panto.ext.register_protocol { name = 'demo', open = function()\n\
+               local events = { { type = 'text_delta', text = 'Hello from Lua' }, { type = 'done' } }\n\
+               return { next = function() return table.remove(events, 1) end }\n\
+             end }\n\
+             panto.ext.register_tool { name = 'ask', description = 'd', schema = { type = 'object' }, handler = function()\n\
+               local config = assert(panto.ext.resolve_model { model = 'mine:big' })\n\
+               local agent = assert(panto.agent { config = config, store = panto.null_store() })\n\
+               local answer\n\
+               for event in assert(agent:run('hi')):events() do answer = event.text or event.error or answer end\n\
+               print(answer)\n\
+               return answer\n\
+             end }",
+        );
+    desk.run(async |_, mut live| {
+        ask(&mut live, "go").await;
+        live.end().await;
+    });
+    assert_eq!(desk.said(), ["printed: Hello from Lua"]);
 }
 
 #[test]

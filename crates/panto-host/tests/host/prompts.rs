@@ -115,6 +115,61 @@ fn a_tool_that_wants_a_yes_runs_only_with_one() {
 }
 
 #[test]
+fn a_question_names_the_agent_that_it_is_for() {
+    let script = Script::new()
+        .step(Step::call("delegate", json!({})))
+        .step(
+            Step::call("risky", json!({ "what": "allowed" }))
+                .then(pantograph_scripted::Call::new("asks", json!({})))
+                .when_label("the reviewer"),
+        )
+        .step(Step::text("Reviewed.").when_label("the reviewer"))
+        .step(
+            Step::call("risky", json!({ "what": "allowed" }))
+                .then(pantograph_scripted::Call::new("asks", json!({}))),
+        )
+        .step("Done.");
+    let person = Arc::new(Person::default());
+    let mut desk = Desk::new(script)
+        .file(
+            "config/panto/config.toml",
+            "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n[tools]\nask = [\"risky\"]\n",
+        )
+        .extension(
+            "tools",
+            "local schema = { type = 'object' }\n\
+             panto.ext.register_tool { name = 'risky', description = 'd', schema = schema, handler = function() return 'did it' end }\n\
+             panto.ext.register_tool { name = 'asks', description = 'd', schema = schema, handler = function()\n\
+               return panto.ext.ask { question = 'allowed?', choices = { 'yes', 'no' } } end }\n\
+             panto.ext.register_tool { name = 'delegate', description = 'd', schema = schema, handler = function()\n\
+               local agent <close> = assert(panto.agent { config = assert(panto.ext.resolve_model()),\n\
+                 store = panto.null_store(), label = 'the reviewer' })\n\
+               assert(agent:set_tools(panto.ext.agent:tools()))\n\
+               for _ in assert(agent:run('review')):events() do end\n\
+               return 'reviewed' end }\n\
+             panto.ext.on('tool_result', function(event)\n\
+               if event.tool_name == 'asks' then panto.ext.diagnose('info', tostring(event.label)) end end)",
+        );
+    desk.asker = person.clone();
+    transcript(&desk);
+    let asked: Vec<Option<String>> = person
+        .0
+        .lock()
+        .iter()
+        .map(|question| question.agent.clone())
+        .collect();
+    let reviewer = Some("the reviewer".to_owned());
+    assert_eq!(asked, [reviewer.clone(), reviewer, None, None]);
+    assert_eq!(
+        desk.said(),
+        [
+            "info: extension `tools`: the reviewer",
+            "info: extension `tools`: nil"
+        ]
+    );
+}
+
+#[test]
 fn where_nobody_can_be_asked_everything_fails_closed_and_at_once() {
     insta::assert_snapshot!(transcript(&asking(None)));
 }

@@ -33,8 +33,13 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(script: Script) -> Self {
+        Self::within(&std::env::temp_dir(), script)
+    }
+
+    /// The same below `dir`.
+    pub(crate) fn within(dir: &Path, script: Script) -> Self {
         let desk = Self {
-            root: tempfile::tempdir().unwrap(),
+            root: tempfile::tempdir_in(dir).unwrap(),
             protocol: Arc::new(ScriptedProtocol::new(script)),
             trusted: true,
             asker: Arc::new(NobodyToAsk),

@@ -18,9 +18,12 @@ use crate::fault::{Fault, Reply, values};
 use crate::module::State;
 use crate::store::{Reach, Store, session_id};
 
-const FIELDS: &[&str] = &["config", "store", "session_id", "cwd", "system"];
+const FIELDS: &[&str] = &["config", "store", "session_id", "cwd", "system", "label"];
 
-/// `panto.agent { config, store, session_id?, cwd?, system? }`.
+/// The longest name for people, in bytes.
+const LONGEST_LABEL: usize = 100;
+
+/// `panto.agent { config, store, session_id?, cwd?, system?, label? }`.
 pub(crate) fn constructor(lua: &Lua, state: &Rc<State>) -> mlua::Result<Function> {
     let weak = Rc::downgrade(state);
     state.shim.function(lua, "agent", move |lua, args| {
@@ -34,6 +37,8 @@ fn make(lua: &Lua, state: &State, mut args: Args) -> Reply {
     let config = config.object::<Config>(Config::NAME)?.0.clone();
     let system = options.given("system")?;
     let system = system.map(|field| field.text()).transpose()?;
+    let label = options.given("label")?;
+    let label = label.map(|field| read_label(&field)).transpose()?;
     let cwd = match options.given("cwd")? {
         Some(field) => PathBuf::from(field.text()?),
         None => state.embedding.cwd.clone(),
@@ -51,6 +56,9 @@ fn make(lua: &Lua, state: &State, mut args: Args) -> Reply {
         .options(state.embedding.options);
     if let Some(system) = system {
         builder = builder.system_prompt(system);
+    }
+    if let Some(label) = label {
+        builder = builder.label(label);
     }
     let wrap = move |agent: Agent| {
         LuaAgent::owned(Owned {
@@ -78,6 +86,17 @@ fn make(lua: &Lua, state: &State, mut args: Args) -> Reply {
             Err(error) => Err(Fault::of(&error)),
         },
     )
+}
+
+/// What names the agent for people, on one line.
+fn read_label(argument: &Arg) -> Result<String, Fault> {
+    let label = argument.text()?;
+    if label.is_empty() || label.len() > LONGEST_LABEL || label.contains(char::is_control) {
+        return Err(argument.wrong(format!(
+            "from 1 to {LONGEST_LABEL} bytes without control characters expected"
+        )));
+    }
+    Ok(label)
 }
 
 /// The store that an argument is, how it is reached, and whether it keeps nothing.

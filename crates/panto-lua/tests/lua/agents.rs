@@ -161,7 +161,7 @@ fn what_cannot_begin_says_why() {
     test:6: bad argument 'config' to 'agent' (panto.Config expected, got table)
     test:7: bad argument 'store' to 'agent' (panto.Store expected, got nil)
     test:8: bad argument 'store' to 'agent' (panto.Store expected, got string)
-    test:9: bad argument 'options' to 'agent' (unknown field `sytem`; it takes `config`, `store`, `session_id`, `cwd`, `system`)
+    test:9: bad argument 'options' to 'agent' (unknown field `sytem`; it takes `config`, `store`, `session_id`, `cwd`, `system`, `label`)
     this host takes no Lua tables as stores; use panto.null_store or panto.file_system_jsonl_store
     `x` is not a session id: expected a UUID in lower-case, hyphenated form
     no session `0198c0de-0000-7000-8000-00000000abcd`
@@ -301,4 +301,28 @@ fn a_borrowed_agent_can_be_read_set_and_submitted_to_but_not_run() {
         .map(|queued| queued.submission.timing)
         .collect();
     assert_eq!(timings, [Timing::Steering, Timing::FollowUp]);
+}
+
+#[test]
+fn a_label_is_short_and_on_one_line() {
+    let machine = talking("Hi.");
+    let text = machine.text(
+        r#"
+        assert(new_agent { label = "the reviewer (größer)" })
+        assert(new_agent { label = ("x"):rep(100) })
+        local said = {}
+        for _, label in ipairs { "", ("x"):rep(101), "two\nlines", 1 } do
+          said[#said + 1] = raised(function()
+            panto.agent { config = config, store = panto.null_store(), label = label }
+          end)
+        end
+        return table.concat(said, "\n")
+        "#,
+    );
+    assert_snapshot!(text, @"
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (from 1 to 100 bytes without control characters expected)
+    test:7: bad argument 'label' to 'agent' (string expected, got number)
+    ");
 }

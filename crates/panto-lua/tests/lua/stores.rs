@@ -12,6 +12,11 @@ fn in_directory(machine: &Machine) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");
     machine.lua.globals().set("dir", path).unwrap();
+    machine
+        .lua
+        .globals()
+        .set("pid", std::process::id())
+        .unwrap();
     machine.exec("store = panto.file_system_jsonl_store { dir = dir }");
     directory
 }
@@ -38,6 +43,7 @@ fn a_session_is_made_listed_loaded_and_gone_on_with() {
         assert(#store:list_bounded(0) == 0 and #store:list_bounded { limit = 5 } == 1)
 
         -- In use until the agent goes.
+        assert(store:holder(id) == pid or store:holder(id) == true)
         assert(refused(panto.agent { config = config, store = store, session_id = id })
           :find("in use by this process", 1, true))
         local conv = store:load(id)
@@ -45,6 +51,7 @@ fn a_session_is_made_listed_loaded_and_gone_on_with() {
         assert(conv:message_metadata(2).kind == "answer")
         conv:add_user_message("Only here.")
         agent:close()
+        assert(store:holder(id) == nil and select('#', store:holder(id)) == 1)
         local again = new_agent { store = store, session_id = id }
         assert(again:conversation():len() == 2)
         assert(again:conversation():message_metadata(2).kind == "answer")
@@ -104,6 +111,71 @@ fn what_a_store_cannot_do_is_told() {
     test:12: bad argument 'dir' to 'file_system_jsonl_store' (a path expected)
     test:13: bad argument 'dir' to 'file_system_jsonl_store' (string expected, got number)
     ");
+}
+
+#[test]
+fn failures_of_sessions_have_a_code() {
+    let machine = talking("Hello.");
+    let _directory = in_directory(&machine);
+    machine.exec(
+        r#"
+        local function code(...)
+          assert(select('#', ...) == 3, "no third value")
+          refused(...)
+          return (select(3, ...))
+        end
+        local function write(name, text)
+          local file = assert(io.open(dir .. "/" .. name .. ".jsonl", "w"))
+          assert(file:write(text))
+          file:close()
+        end
+        local unknown = "0198c0de-0000-7000-8000-00000000abcd"
+        assert(code(store:load(unknown)) == "not_found")
+        assert(code(store:load_messages(unknown)) == "not_found")
+        assert(code(store:resolve("x")) == "not_found")
+        assert(code(store:holder(unknown)) == "not_found")
+        assert(code(store:holder("nope")) == "bad_id")
+        assert(code(panto.null_store():holder(unknown)) == "store")
+        assert(code(store:load("nope")) == "bad_id")
+        assert(code(panto.agent { config = config, store = store, session_id = unknown }) == "not_found")
+        assert(code(panto.agent { config = config, store = store, session_id = "nope" }) == "bad_id")
+
+        local agent = new_agent { store = store, cwd = "/project" }
+        for _ in agent:run("Say hello."):events() do end
+        local id = agent:session_id()
+        assert(code(panto.agent { config = config, store = store, session_id = id }) == "in_use_here")
+        agent:close()
+        local file = assert(io.open(dir .. "/" .. id .. ".jsonl"))
+        local text = file:read("a")
+        file:close()
+
+        local other = id:sub(1, -2) .. (id:sub(-1) == "0" and "1" or "0")
+        local pattern = id:gsub("%-", "%%-")
+        text = text:gsub(pattern, other)
+        write(other, text)
+        assert(code(store:resolve(id:sub(1, -2))) == "ambiguous")
+        local header, rest = text:match("^(.-\n)(.*)$")
+        write(other, header .. "garbage\n" .. rest)
+        assert(code(store:load(other)) == "corrupt")
+        write(other, header:gsub('"version":%d+', '"version":99') .. rest)
+        assert(code(store:load(other)) == "newer_version")
+        local broken = panto.file_system_jsonl_store { dir = dir .. "/" .. id .. ".jsonl" }
+        assert(code(broken:list()) == "io")
+
+        -- What cannot be stored, however deep the session's failure lies.
+        agent = new_agent { store = broken }
+        assert(agent:add_user_message("Waits for an answer."))
+        local event
+        for next in agent:run("Say hello."):events() do event = next end
+        assert(event.error_kind == "session", event.error_kind)
+        assert(code(agent:add_system_message("More.")) == "io")
+
+        -- Another kind of failure has none.
+        assert(select('#', agent:compact()) == 2)
+        agent:close()
+        assert(select('#', agent:session_id()) == 2)
+        "#,
+    );
 }
 
 #[test]

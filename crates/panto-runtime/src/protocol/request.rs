@@ -60,7 +60,7 @@ fn index(lua: &Lua, executor: Weak<Executor>, request: Request) -> mlua::Result<
 
 fn raised(fault: Fault) -> mlua::Error {
     match fault {
-        Fault::Misuse(message) | Fault::Expected(message) => mlua::Error::runtime(message),
+        Fault::Misuse(message) | Fault::Expected { message, .. } => mlua::Error::runtime(message),
         Fault::Lua(error) => error,
     }
 }

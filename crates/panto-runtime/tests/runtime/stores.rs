@@ -151,8 +151,9 @@ async fn one_agent_at_a_time_writes_to_a_session() {
             local agent = new_agent()
             finish(agent:run("x"))
             local id = agent:session_id()
-            local none, message = panto.agent { config = config, store = store, session_id = id }
+            local none, message, code = panto.agent { config = config, store = store, session_id = id }
             assert(not none and message:find("in use by this process", 1, true), message)
+            assert(code == "in_use_here", code)
             -- Another table is another store, and reading needs no lock.
             local other = new_store()
             other.lines = store.lines

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, Parser};
 
-use super::{Cli, Command, CommonArgs, OutputFormat, RunArgs};
+use super::{Cli, Command, CommonArgs, OutputFormat, RunArgs, short};
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -55,9 +55,10 @@ impl Cli {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let cli = match Self::try_parse_from(&arguments) {
             Ok(cli) => cli,
-            Err(error) => {
-                prompt_at_the_end(&arguments, &error).ok_or_else(|| explain(error, &arguments))?
-            }
+            Err(error) => match prompt_at_the_end(&arguments, &error) {
+                Some(cli) => cli,
+                None => return short::read(&arguments, &error).ok_or(explain(error, &arguments)),
+            },
         };
         match cli.command {
             Some(command) => match cli.run.first_given() {

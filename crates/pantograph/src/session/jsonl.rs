@@ -32,7 +32,8 @@ use self::file::FileSession;
 use self::lock::LockedFile;
 use self::places::Places;
 use super::{
-    Header, LoadOptions, OpenSession, Session, SessionError, SessionInfo, SessionStore, SessionTree,
+    Header, Holder, LoadOptions, OpenSession, Session, SessionError, SessionInfo, SessionStore,
+    SessionTree,
 };
 use crate::ids::SessionId;
 use crate::message::Message;
@@ -173,6 +174,11 @@ impl SessionStore for FileSystemJsonlStore {
     async fn latest(&self) -> Result<Option<SessionId>, SessionError> {
         let directory = self.directory.clone();
         blocking(move || list::latest(&directory)).await
+    }
+
+    async fn holder(&self, id: SessionId) -> Result<Option<Holder>, SessionError> {
+        let places = self.places(id);
+        blocking(move || lock::holder_of(&open_to_read(&places)?, &places.path)).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use pantograph::session::{FileSystemJsonlStore, SessionError, SessionStore};
+use pantograph::session::{FileSystemJsonlStore, Holder, SessionError, SessionStore};
 
 use crate::support::*;
 
@@ -59,6 +59,11 @@ async fn a_session_that_another_process_holds_is_refused() {
         line.clear();
         assert_ne!(output.read_line(&mut line).unwrap(), 0, "the holder ended");
     }
+    let holder = store.holder(id(1)).await.unwrap();
+    assert!(
+        [Some(Holder::Process(child.id())), Some(Holder::Unknown)].contains(&holder),
+        "{holder:?}"
+    );
     match store.open(id(1)).await {
         Err(SessionError::InUse { holder, .. }) => {
             assert!(holder.is_none() || holder == Some(child.id()), "{holder:?}");
@@ -69,7 +74,34 @@ async fn a_session_that_another_process_holds_is_refused() {
     // A killed process holds nothing.
     child.kill().unwrap();
     child.wait().unwrap();
+    assert_eq!(store.holder(id(1)).await.unwrap(), None);
     store.open(id(1)).await.unwrap();
+}
+
+/// Asking who has a session takes it from nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn asking_for_the_holder_disturbs_nobody() {
+    let (_directory, store) = store();
+    drop(session(&store, 1, 1).await);
+    assert_eq!(store.holder(id(1)).await.unwrap(), None);
+    let Err(SessionError::NotFound { .. }) = store.holder(id(2)).await else {
+        panic!("a session that is not there has a holder");
+    };
+    // What an asker does for a moment where no list of locks tells.
+    let asker = std::fs::File::open(store.path(id(1))).unwrap();
+    asker.lock_shared().unwrap();
+    let opening = tokio::spawn({
+        let store = store.clone();
+        async move { store.open(id(1)).await.map(drop) }
+    });
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    asker.unlock().unwrap();
+    opening.await.unwrap().unwrap();
+    // And it takes nothing from who has it.
+    let open = store.open(id(1)).await.unwrap();
+    assert!(store.holder(id(1)).await.unwrap().is_some());
+    assert!(store.open(id(1)).await.is_err());
+    drop(open);
 }
 
 #[expect(

@@ -3,10 +3,18 @@
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use super::disk::{self, Access, io_error};
 use crate::ids::SessionId;
-use crate::session::SessionError;
+use crate::session::{Holder, SessionError};
+
+/// How often a lock is tried again that no writer is seen to have: somebody may just be asking
+/// who has it, as [`holder_of`] does.
+const TRIES: u32 = 20;
+
+/// How long after.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A file that this process alone may write; unlocked when dropped.
 #[derive(Debug)]
@@ -19,13 +27,19 @@ impl LockedFile {
     ///
     /// [`SessionError::InUse`] if it is locked, be it by this process.
     pub(super) fn new(file: File, path: &Path, id: SessionId) -> Result<Self, SessionError> {
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(SessionError::InUse {
-                id,
-                holder: holder(&file),
-            }),
-            Err(TryLockError::Error(source)) => Err(io_error("lock", path, source)),
+        let mut tries = 1;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(io_error("lock", path, source)),
+            }
+            let holder = holder(&file);
+            if holder.is_some() || tries == TRIES {
+                return Err(SessionError::InUse { id, holder });
+            }
+            tries += 1;
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -65,7 +79,36 @@ impl Drop for LockedFile {
     }
 }
 
-/// The process that holds a lock on `file`, where the system tells.
+/// Who holds the lock of a session, whose file is open for reading.
+///
+/// The list of locks is looked at first, which touches nothing. It does not have those of other
+/// machines and of containers that share the directory, and not every system has one: then a
+/// lock that many may share is taken and let go of at once. Who opens the session just then
+/// tries again.
+///
+/// # Errors
+///
+/// The file cannot be locked.
+pub(super) fn holder_of(file: &File, path: &Path) -> Result<Option<Holder>, SessionError> {
+    if let Some(process) = holder(file) {
+        return Ok(Some(Holder::Process(process)));
+    }
+    match file.try_lock_shared() {
+        Ok(()) => {
+            file.unlock()
+                .map_err(|source| io_error("unlock", path, source))?;
+            Ok(None)
+        }
+        // Somebody may have taken it since.
+        Err(TryLockError::WouldBlock) => Ok(Some(match holder(file) {
+            Some(process) => Holder::Process(process),
+            None => Holder::Unknown,
+        })),
+        Err(TryLockError::Error(source)) => Err(io_error("lock", path, source)),
+    }
+}
+
+/// The process that holds a lock on `file` for writing, where the system tells.
 fn holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let device = metadata.dev();
@@ -84,7 +127,7 @@ fn find_holder(locks: &str, wanted: &str) -> Option<u32> {
     locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields[..] {
-            [_, "FLOCK", _, _, pid, file, ..] if file == wanted => {
+            [_, "FLOCK", _, "WRITE", pid, file, ..] if file == wanted => {
                 pid.parse().ok().filter(|&pid| pid != 0)
             }
             _ => None,
@@ -103,7 +146,8 @@ mod tests {
 2: -> FLOCK  ADVISORY  WRITE 12 08:02:77 0 EOF
 3: FLOCK  ADVISORY  WRITE 13 08:02:777 0 EOF
 4: FLOCK  ADVISORY  WRITE 0 08:02:78 0 EOF
-5: FLOCK  ADVISORY  WRITE 15 08:02:77 0 EOF
+5: FLOCK  ADVISORY  READ 14 08:02:77 0 EOF
+6: FLOCK  ADVISORY  WRITE 15 08:02:77 0 EOF
 garbage";
         assert_eq!(find_holder(locks, "08:02:77"), Some(15));
         assert_eq!(find_holder(locks, "08:02:78"), None);
