@@ -94,6 +94,20 @@ fn what_it_says_next_works() {
     let shown = machine.run(&["session", "show", &id]).answer();
     assert!(shown.contains("Review this directory."), "{shown}");
     assert!(shown.contains("A plan for two beds."), "{shown}");
+    let listed = machine.run(&["session", "children", &id]).answer();
+    let mut listed: Vec<Vec<&str>> = listed
+        .lines()
+        .map(|line| line.split_whitespace().skip(1).take(3).collect())
+        .collect();
+    listed.sort_unstable();
+    assert_eq!(
+        listed,
+        [
+            ["general", "completed", "2"],
+            ["researcher", "completed", "1"],
+            ["reviewer", "completed", "1"]
+        ]
+    );
 }
 
 #[test]
