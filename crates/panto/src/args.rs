@@ -208,7 +208,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run Lua, as extensions have it: a script, chunks, or standard input
     Lua(LuaArgs),
-    /// Play a scripted conversation: no key, no network, no configuration
+    /// Show an agent that hands work to children: no key, no network, no configuration
     Demo(DemoArgs),
     /// Print a completion script for a shell
     Completions {
