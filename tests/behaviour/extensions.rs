@@ -426,3 +426,27 @@ fn whatever_is_emitted_is_told_however_much_it_is() {
     assert!(count("amid") >= 300 && count("amid") % 300 == 0);
     assert_eq!(ran.result()["text"], "a b c d e f g h");
 }
+
+/// What delegation is made of serves others, too: an example without a word of children.
+#[test]
+fn it_asks_two_models_at_once() {
+    let machine = Machine::with_script(
+        "[[steps]]\nwhen = { model = \"one\", last = \"Why?\" }\nplay = [{ text = \"Because.\" }]\n\
+         [[steps]]\nwhen = { model = \"two\", last = \"Why?\" }\nplay = [{ error = \"terminal\", message = \"no idea\" }]\n",
+    );
+    machine.write_config(
+        "model = \"test:one\"\n[providers.test]\nprotocol = \"scripted\"\nscript = \"script.toml\"\n\
+         [providers.test.models.one]\n[providers.test.models.two]\n\
+         [extensions.settings.both]\nmodels = [\"test:one\", \"test:two\"]\n",
+    );
+    machine.file(
+        "home/.config/panto/extensions/both.lua",
+        include_str!("../../docs/examples/both.lua"),
+    );
+    let ran = machine.run(&["both", "--json", "Why?"]);
+    let answers: Value = serde_json::from_str(&ran.answer()).unwrap();
+    assert_eq!(answers[0]["text"], "Because.");
+    assert_eq!(answers[1]["status"], "failed");
+    let shown = machine.run(&["both"]);
+    assert_eq!(shown.code, Some(2));
+}

@@ -227,7 +227,7 @@ fn what_children_use_is_counted() {
         output: Some(3),
         ..Usage::default()
     };
-    let step = || Step::text("Fine.").then(Item::Usage(used.clone()));
+    let step = || Step::text("Fine.").then(Item::Usage(used));
     let desk = desk(vec![step(), step(), step()], "");
     let results = results(&desk);
     for result in &results {
