@@ -270,3 +270,19 @@ fn stored_sessions_are_found_without_a_live_one() {
     machine.write_config("");
     assert_eq!(machine.run(&["stored"]).answer(), "1 there is no session\n");
 }
+
+#[test]
+fn a_text_takes_no_command_from_an_extension_or_a_skill() {
+    let machine = machine();
+    machine.file("home/.config/panto/commands/greet.md", "Greet me.");
+    machine.file("home/.config/panto/commands/skill/two.md", "Do two.");
+    machine.file(
+        "home/.config/panto/skills/two/SKILL.md",
+        "---\nname: two\ndescription: The second.\n---\nDo it.",
+    );
+    let ran = machine.run(&["x", "greet", "Ada"]);
+    assert_eq!(ran.stdout, "hello, Ada\n", "{}", ran.shown());
+    insta::assert_snapshot!(ran.stderr, @"");
+    let list = machine.run(&["x"]).answer();
+    assert!(list.contains("The second."), "{list}");
+}

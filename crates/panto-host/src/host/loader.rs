@@ -52,6 +52,9 @@ impl Host {
     async fn activate(&mut self, entry: Entry) {
         let shared = Rc::clone(&self.shared);
         let owner: Owner = entry.name.as_str().into();
+        let mut layers = shared.layers.borrow_mut();
+        layers.insert(entry.name.clone(), entry.layer);
+        drop(layers);
         shared.active.replace(Some(Rc::clone(&owner)));
         let outcome = match &entry.does {
             Does::Tool(tool) => shared.register_returned(&owner, tool),

@@ -45,13 +45,7 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
             shared.handle.unregister_tool(&owner, &name)
         }
         "protocol" => shared.handle.unregister_protocol(&owner, &name),
-        "command" => {
-            let mut commands = shared.commands.borrow_mut();
-            let is_own = commands
-                .get(&name)
-                .is_some_and(|command| command.owner == owner);
-            is_own && commands.remove(&name).is_some()
-        }
+        "command" => shared.remove_command(&owner, &name),
         _ => return Err(kind.wrong("`tool`, `command` or `protocol` expected")),
     };
     values(lua, was_there)
@@ -109,9 +103,10 @@ impl Shared {
             self.handle.unregister_protocol(owner, &name);
             self.protocol_owners.borrow_mut().remove(&name);
         }
-        self.commands
-            .borrow_mut()
-            .retain(|_, command| command.owner != *owner);
+        let commands: Vec<_> = self.commands.borrow().keys().cloned().collect();
+        for name in commands {
+            self.remove_command(owner, &name);
+        }
         for listeners in self.listeners.borrow_mut().values_mut() {
             listeners.retain(|listener| listener.owner != *owner);
         }
