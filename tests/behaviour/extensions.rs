@@ -426,3 +426,22 @@ fn whatever_is_emitted_is_told_however_much_it_is() {
     assert!(count("amid") >= 300 && count("amid") % 300 == 0);
     assert_eq!(ran.result()["text"], "a b c d e f g h");
 }
+
+#[test]
+fn a_list_that_names_nothing_is_said() {
+    let machine = Machine::with_script("[[steps]]\nrepeat = true\nplay = [{ text = \"ok\" }]");
+    machine.extension("greeter", "");
+    let config = machine.config_dir().join("config.toml");
+    let mut text = std::fs::read_to_string(config).unwrap();
+    text.push_str(
+        "[tools]\nask = [\"shel\", \"shell\", \"deploy\"]\n[extensions]\ndeny = [\"gretter\", \"elsewhere\"]\n\
+         [extensions.settings.gretter]\na = 1\n[extensions.settings.greeter]\na = 1\n",
+    );
+    machine.write_config(&text);
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+    let doctor = machine.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2));
+    assert!(doctor.stdout.contains("names `elsewhere`: there is no such extension\n"), "{}", doctor.shown());
+    let said = machine.run(&["x"]).stderr;
+    assert_eq!(said.matches("warning").count(), 3, "{said}");
+}

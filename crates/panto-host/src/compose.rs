@@ -347,6 +347,48 @@ impl Composer {
         })
     }
 
+    /// Says which names in the configuration mean nothing that is there: a list that is to keep
+    /// something out does nothing with a wrong name in it. Call it once extensions are loaded.
+    pub fn check_names(&self, host: &Host) {
+        let extensions = host.extensions();
+        let extensions: Vec<_> = extensions.iter().map(|it| it.name.as_str()).collect();
+        let declared = host.tool_source().declarations();
+        let tools: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
+        if self.no_extensions {
+            return;
+        }
+        let check = |setting: &str, source: &Source, what: &str, name: &str, known: &[&str]| {
+            if known.contains(&name) {
+                return;
+            }
+            let near = did_you_mean(name, known.iter().copied());
+            let message =
+                format!("`{setting}` ({source}) names `{name}`: there is no such {what}{near}");
+            // Another project may have it.
+            let diagnostic = match near.is_empty() {
+                true => Diagnostic::info(message),
+                false => Diagnostic::warning(message),
+            };
+            (self.report)(&diagnostic);
+        };
+        let config = &self.config;
+        for name in config.tools.ask.iter() {
+            check("tools.ask", &config.tools.ask.source, "tool", name, &tools);
+        }
+        for (setting, list) in [
+            ("extensions.allow", &config.extensions.allow),
+            ("extensions.deny", &config.extensions.deny),
+        ] {
+            for name in list.iter() {
+                check(setting, &list.source, "extension", name, &extensions);
+            }
+        }
+        for (name, value) in &config.extensions.settings {
+            let setting = "extensions.settings";
+            check(setting, &value.source, "extension", name, &extensions);
+        }
+    }
+
     /// Makes sure that the tools are there that are shown or hidden by name.
     fn check_tools(&self, host: &Host) -> Result<(), ComposeError> {
         let declared = host.tool_source().declarations();
@@ -443,6 +485,7 @@ impl LiveSession {
         host.load(&found.sources).await;
         composer.find_protocols(&host)?;
         composer.check_tools(&host)?;
+        composer.check_names(&host);
         host.ready();
         Ok(Self {
             host,

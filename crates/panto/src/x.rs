@@ -144,6 +144,7 @@ async fn start(composition: &Composition) -> Result<Started, Failure> {
         return Ok(Started::Session(Box::new(live)));
     }
     host.load(&found.sources).await;
+    composer.check_names(&host);
     host.ready();
     Ok(Started::Alone(Box::new(host)))
 }
