@@ -269,11 +269,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct XArgs {
-    /// The command's name, without its slash; without it they are listed
-    pub(crate) name: Option<String>,
-    /// What follows the name
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<String>,
+    /// The command's name, without its slash, and its own arguments; without it they are listed
+    // One list: what stands behind its first word is never read as a flag.
+    #[arg(value_name = "NAME [ARGUMENTS]", trailing_var_arg = true)]
+    pub(crate) words: Vec<String>,
     /// Print the command's data as JSON, or the list
     #[arg(long)]
     pub(crate) json: bool,
@@ -281,6 +280,23 @@ pub(crate) struct XArgs {
     pub(crate) host: HostArgs,
     #[arg(skip)]
     pub(crate) form: Form,
+}
+
+impl XArgs {
+    /// The command's name.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+
+    /// What stands behind the name, and behind a `--` there.
+    pub(crate) fn arguments(&self) -> String {
+        let behind = self.words.get(1..).unwrap_or_default();
+        let own = match behind.split_first() {
+            Some((first, rest)) if first == "--" => rest,
+            _ => behind,
+        };
+        own.join(" ")
+    }
 }
 
 /// How a command of an extension was called for.
