@@ -107,6 +107,18 @@ pub enum ComposeError {
         /// Where it is set, in brackets.
         place: String,
     },
+    /// The protocol of an extension does not know the reasoning label that was asked for.
+    #[error("`{model}` does not know the reasoning label `{label}`; it knows `{known}`{near}")]
+    UnknownReasoning {
+        /// The model.
+        model: String,
+        /// What was asked for.
+        label: String,
+        /// What there is.
+        known: String,
+        /// What was probably meant: empty, or a clause.
+        near: String,
+    },
     /// A tool that was asked for is not there.
     #[error("there is no tool `{name}`{near}")]
     UnknownTool {
@@ -347,6 +359,42 @@ impl Composer {
         })
     }
 
+    /// Makes sure that the protocol of an extension knows the label that was asked for. One that
+    /// the configuration sets holds for all models, and is left out if this one does not know it.
+    fn check_reasoning(&self, host: &Host, agent: &Agent) -> Result<(), ComposeError> {
+        let mut config = agent.config();
+        let model = config.model.reference.clone();
+        let Some(label) = config.model.reasoning.clone() else {
+            return Ok(());
+        };
+        // What the model itself lists was checked when it was chosen.
+        if self.models.reasoning_labels(&model).is_some() {
+            return Ok(());
+        }
+        let Some(known) = host.effort_labels(model.provider()) else {
+            return Ok(());
+        };
+        if known.contains(&label) {
+            return Ok(());
+        }
+        let error = ComposeError::UnknownReasoning {
+            near: did_you_mean(&label, known.iter().map(String::as_str)),
+            known: known.join("`, `"),
+            model: model.to_string(),
+            label: label.clone(),
+        };
+        match &self.config.reasoning {
+            Some(set) if set.value == label => {
+                let message = format!("{error}; it is left out ({})", set.source);
+                (self.report)(&Diagnostic::warning(message));
+                config.model.reasoning = None;
+                agent.set_config(config);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
     /// Says which names in the configuration mean nothing that is there: a list that is to keep
     /// something out does nothing with a wrong name in it. Call it once extensions are loaded.
     pub fn check_names(&self, host: &Host) {
@@ -485,6 +533,7 @@ impl LiveSession {
         host.load(&found.sources).await;
         composer.find_protocols(&host)?;
         composer.check_tools(&host)?;
+        composer.check_reasoning(&host, handle.agent())?;
         composer.check_names(&host);
         host.ready();
         Ok(Self {

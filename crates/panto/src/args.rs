@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use panto_host::config::REASONING;
 
 pub(crate) use extension::{ExtensionCommand, ListArgs};
 pub(crate) use host::HostArgs;
@@ -91,8 +90,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "URL", help_heading = HEADING)]
     pub(crate) base_url: Option<String>,
 
-    /// Reason so much: off, minimal, low, medium, high, xhigh or max
-    #[arg(long, value_name = "LABEL", value_parser = REASONING.to_vec(), hide_possible_values = true, help_heading = HEADING)]
+    /// Reason so much: off, minimal, low, medium, high, xhigh or max, or a level of an extension's
+    /// protocol
+    #[arg(long, value_name = "LABEL", help_heading = HEADING)]
     pub(crate) reasoning: Option<String>,
 
     /// Take the system prompt from a file

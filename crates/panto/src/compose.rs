@@ -154,7 +154,9 @@ impl From<ComposeError> for Failure {
             ComposeError::Session(error) => error.into(),
             ComposeError::UnknownProtocol { .. } => Failure::config(error)
                 .with_hint("`panto doctor` lists the extensions and what became of them"),
-            ComposeError::UnknownTool { .. } => Failure::usage(error),
+            ComposeError::UnknownTool { .. } | ComposeError::UnknownReasoning { .. } => {
+                Failure::usage(error)
+            }
             ComposeError::NoHome(_) => Failure::config(error),
             _ => Failure::new(Exit::TurnFailed, "internal", error),
         }

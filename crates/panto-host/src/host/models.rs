@@ -240,6 +240,13 @@ fn read_tool_choice(argument: &Arg) -> Result<ToolChoice, Fault> {
     }
 }
 
+impl Host {
+    /// The reasoning labels of the extension's protocol that speaks for a provider, if it lists any.
+    pub fn effort_labels(&self, provider: &str) -> Option<Vec<String>> {
+        self.shared.effort_labels(provider)
+    }
+}
+
 impl Shared {
     fn offered(&self) -> Vec<OfferedProvider> {
         self.options.models.offered()
