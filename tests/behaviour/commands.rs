@@ -273,7 +273,11 @@ fn stored_sessions_are_found_without_a_live_one() {
 
 #[test]
 fn a_text_takes_no_command_from_an_extension_or_a_skill() {
-    let machine = machine();
+    let machine = Machine::with_script("");
+    machine.extension(
+        "greeter",
+        "panto.ext.register_command { name = 'greet', description = 'd', handler = function(args) return 'hello, ' .. args end }",
+    );
     machine.file("home/.config/panto/commands/greet.md", "Greet me.");
     machine.file("home/.config/panto/commands/skill/two.md", "Do two.");
     machine.file(
@@ -282,7 +286,10 @@ fn a_text_takes_no_command_from_an_extension_or_a_skill() {
     );
     let ran = machine.run(&["x", "greet", "Ada"]);
     assert_eq!(ran.stdout, "hello, Ada\n", "{}", ran.shown());
-    insta::assert_snapshot!(ran.stderr, @"");
+    insta::assert_snapshot!(ran.stderr, @"
+    warning: ROOT/home/.config/panto/commands/skill/two.md: this `/skill:two` is not used: `ROOT/home/.config/panto/skills/two/SKILL.md` has a command of that name
+    warning: ROOT/home/.config/panto/commands/greet.md: this `/greet` is not used: the extension `greeter` has a command of that name
+    ");
     let list = machine.run(&["x"]).answer();
     assert!(list.contains("The second."), "{list}");
 }

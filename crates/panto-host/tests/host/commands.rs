@@ -135,11 +135,17 @@ fn of_two_commands_only_the_one_that_does_not_count_is_lost() {
         let data = live.host.command("data", "").await.unwrap();
         assert_eq!(data.exit_code, 3);
         let text = |text: &str| Some(text.to_owned());
-        eprintln!("{:?}", desk.said());
         assert_eq!(said, [text("the project's"), None, text("waited")]);
         live.end().await;
     });
-    insta::assert_snapshot!(desk.said().join("\n"), @"");
+    insta::assert_snapshot!(desk.said().join("\n"), @"
+    warning: extension `other`: this `/nothing` is not used: the extension `commands` has a command of that name
+    warning: /a/data.md: this `/data` is not used: the extension `commands` has a command of that name
+    info: extension `other`: other is active
+    warning: extension `waiting`: this `/late` is not used: the extension `without` has a command of that name
+    error: ROOT/config/panto/extensions/without.lua:3: extension `without`: no
+    info: extension `commands`: this `/greet` is not used: the extension `ours` has a command of that name
+    ");
 }
 
 #[test]
