@@ -157,7 +157,7 @@ fn it_is_the_provider() {
         "demo-provider",
         "panto.ext.register_protocol {\n\
            name = 'demo',\n\
-           effort_levels = { { label = 'low', detail = 'short' }, { label = 'high' } },\n\
+           effort_levels = { { label = 'low', detail = 'short' }, { label = 'twice' } },\n\
            open = function(request)\n\
              local events = {\n\
                { type = 'text_delta', text = request.model .. ' of ' .. request.provider },\n\
@@ -169,13 +169,26 @@ fn it_is_the_provider() {
          }",
     );
     assert_eq!(machine.run(&["-p", "hi"]).answer(), "large of mine\n");
-    let ran = machine.run(&["-p", "hi", "--reasoning", "high", "-o", "json"]);
+    let ran = machine.run(&["-p", "hi", "--reasoning", "twice", "-o", "json"]);
     let result = ran.result();
-    assert_eq!(result["text"], "large of mine, effort high");
+    assert_eq!(result["text"], "large of mine, effort twice");
     assert_eq!(
         result["usage"],
         serde_json::json!({ "input": 3, "output": 2 })
     );
+    let ran = machine.run(&["-p", "hi", "--reasoning", "high"]);
+    assert_eq!(ran.code, Some(2));
+    insta::assert_snapshot!(ran.stderr, @"error: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`");
+    let of_config = |label: &str| {
+        machine.write_config(&format!(
+            "model = \"mine:large\"\nreasoning = \"{label}\"\nproviders.mine.protocol = \"demo\"\n"
+        ));
+        machine.run(&["-p", "hi"])
+    };
+    assert_eq!(of_config("twice").answer(), "large of mine, effort twice\n");
+    let other = of_config("high");
+    insta::assert_snapshot!(other.stderr, @"warning: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`; it is left out (ROOT/home/.config/panto/config.toml:2:13)");
+    assert_eq!(other.answer(), "large of mine\n");
 }
 
 #[test]
