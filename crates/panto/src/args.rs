@@ -3,6 +3,7 @@
 mod extension;
 mod host;
 mod lua;
+mod prompt;
 mod request;
 mod short;
 
