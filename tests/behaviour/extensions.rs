@@ -458,3 +458,24 @@ fn a_list_that_names_nothing_is_said() {
     let said = machine.run(&["x"]).stderr;
     assert_eq!(said.matches("warning").count(), 3, "{said}");
 }
+
+#[test]
+fn they_hear_of_attempts_that_are_void() {
+    let machine = Machine::with_script(
+        "[[steps]]\nplay = [{ text = \"half\" }, { fault = { error = { class = \"server\", message = \"oops\" } } }]\n\
+         [[steps]]\nplay = [{ text = \"whole\" }]\n",
+    );
+    machine.extension(
+        "hears",
+        "local list = {}\n\
+         for _, name in ipairs { 'retry', 'attempt_discarded', 'usage', 'assistant_text_complete' } do\n\
+           panto.ext.on(name, function(event)\n\
+             list[#list + 1] = name .. ' ' .. tostring(event.error or event.text)\n\
+           end)\n\
+         end\n\
+         panto.ext.on('turn_end', function() print(table.concat(list, '; ')) end)",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    insta::assert_snapshot!(ran.stderr, @"");
+    assert_eq!(ran.answer(), "whole\n");
+}

@@ -38,6 +38,12 @@ pub(super) const NAMES: &[&str] = &[
     "tool_output_delta",
     "tool_result",
     "tool_collapse",
+    "usage",
+    "paused",
+    "retry",
+    "attempt_discarded",
+    "compaction_start",
+    "compaction_end",
     "agent_submission",
 ];
 
