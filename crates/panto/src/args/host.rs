@@ -13,7 +13,7 @@ pub(crate) struct HostArgs {
     #[arg(long, help_heading = HEADING)]
     pub(crate) trust: bool,
 
-    /// Load no extensions: no tools, no commands
+    /// Load no extensions: no tools, no skills, no commands, no rules of AGENTS.md
     #[arg(long, help_heading = HEADING)]
     pub(crate) no_extensions: bool,
 
