@@ -264,3 +264,15 @@ fn the_home_directory_is_no_project() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn shared_skills_that_are_skipped_are_said() {
+    let machine = Machine::with_script("[[steps]]\nrepeat = true\nplay = [{ text = \"ok\" }]");
+    machine.file(
+        "work/.agents/skills/two/SKILL.md",
+        "---\nname: two\ndescription: The second.\n---\nDo it.",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    insta::assert_snapshot!(ran.stderr, @"panto: skipped skills in `ROOT/work/.agents`: the project is not trusted; `panto trust` trusts it, `--trust` for one run");
+    assert_eq!(machine.run(&["-p", "go", "--trust"]).stderr, "");
+}

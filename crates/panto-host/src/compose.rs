@@ -239,6 +239,7 @@ impl Composer {
             let (layers, skipped, diagnostics) = layers(&LayersRequest {
                 dirs: &self.dirs,
                 project_root: &self.project_root,
+                home: self.home.as_deref(),
                 base: base.as_deref(),
                 trusted: self.trusted,
             });
