@@ -462,7 +462,7 @@ fn a_list_that_names_nothing_is_said() {
 #[test]
 fn they_hear_of_attempts_that_are_void() {
     let machine = Machine::with_script(
-        "[[steps]]\nplay = [{ text = \"half\" }, { fault = { error = { class = \"server\", message = \"oops\" } } }]\n\
+        "[[steps]]\nplay = [{ text = \"half\" }, { fault = \"disconnect\" }]\n\
          [[steps]]\nplay = [{ text = \"whole\" }]\n",
     );
     machine.extension(

@@ -8,6 +8,7 @@ use panto_lua::{Arg, Args, Fault, Reply, values};
 use pantograph::protocol::ToolChoice;
 use pantograph::{AgentConfig, ModelRef};
 
+use super::Host;
 use super::shared::{Owner, Shared};
 use crate::models::{OfferedModel, OfferedProvider};
 
