@@ -40,6 +40,8 @@ pub(crate) fn refuse(failure: Failure, format: OutputFormat) -> Exit {
 pub(crate) struct Ended {
     result: RunResult,
     failure: Option<Failure>,
+    /// What people hear although nothing failed.
+    note: Option<String>,
     exit: Exit,
 }
 
@@ -50,6 +52,7 @@ impl Ended {
             result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
             exit: failure.exit,
             failure: Some(failure),
+            note: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Ended {
         Self {
             result,
             failure: None,
+            note: None,
             exit,
         }
     }
@@ -82,6 +86,7 @@ impl Ended {
             result: RunResult::cancelled_early(exit.code()),
             exit,
             failure: None,
+            note: Some("interrupted; nothing was asked".to_owned()),
         }
     }
 }
@@ -91,6 +96,9 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
     let written = output.finish(&ended.result);
     if let Some(failure) = &ended.failure {
         streams::report(failure);
+    }
+    if let Some(note) = &ended.note {
+        streams::note(note);
     }
     match written {
         Err(error) if ended.exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
@@ -443,6 +451,8 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
             (RunStatus::Completed, None, Exit::Done)
         }
     };
+    let is_interrupted = matches!(status, RunStatus::Cancelled) && exit != Exit::Done;
+    let note = is_interrupted.then(|| format!("interrupted; {}", way_on.further()));
     let result = RunResult {
         status,
         stop,
@@ -459,6 +469,7 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
     Ended {
         result,
         failure,
+        note,
         exit,
     }
 }
