@@ -306,3 +306,12 @@ fn all_that_stands_behind_the_name_is_the_command_s_own() {
     assert_eq!(said(&["x", "-v", "--json", "nothing"]), "null\n");
     assert_eq!(machine.run(&["x", "--bogus", "greet"]).code, Some(2));
 }
+
+#[test]
+fn a_command_that_fails_names_its_session() {
+    let ran = machine().run(&["-p", "/raises", "-o", "stream-json"]);
+    assert_eq!(ran.code, Some(1));
+    let result = ran.result();
+    assert!(result["session_id"].is_string(), "{result}");
+    assert_eq!(result["model"], "test:model");
+}

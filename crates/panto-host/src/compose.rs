@@ -13,7 +13,7 @@ use std::time::Duration;
 use panto_kit::themes::Themes;
 use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionError, SessionStore};
 use pantograph::{
-    Agent, AgentBuilder, AgentConfig, AgentOptions, Clock, Conversation, EditError, MessageId,
+    Agent, AgentBuilder, AgentConfig, AgentOptions, Clock, Conversation, EditError, MessageId, Model,
     Origin, SessionId, SystemClock,
 };
 use tokio::runtime::Handle;
@@ -388,7 +388,10 @@ impl Composer {
             Some(set) if set.value == label => {
                 let message = format!("{error}; it is left out ({})", set.source);
                 (self.report)(&Diagnostic::warning(message));
-                config.model.reasoning = None;
+                config.model = Arc::new(Model {
+                    reasoning: None,
+                    ..Model::clone(&config.model)
+                });
                 agent.set_config(config);
                 Ok(())
             }

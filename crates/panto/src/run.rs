@@ -11,7 +11,7 @@ use panto_host::host::{CommandOutput, Host, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
-use pantograph::{Agent, AgentBuilder, Origin, StopReason, Submission, TurnError};
+use pantograph::{Agent, AgentBuilder, Origin, Role, StopReason, Submission, TurnError};
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
@@ -301,7 +301,13 @@ impl Running {
         };
         let command = match said {
             Ok(command) => command,
-            Err(failure) => return Ended::early(failure),
+            Err(failure) => {
+                let mut ended = Ended::early(failure);
+                ended.result.session_id = Some(info.session_id);
+                ended.result.model = Some(info.model);
+                self.close().await;
+                return ended;
+            }
         };
         let shown = command.as_ref().map(|command| output.command(command));
         if let Some(command) = command
@@ -341,7 +347,11 @@ impl Running {
             Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
             Some(_) => WayOn::NotSavedYet,
         };
-        judge(run, &info, way_on, signals.turn_is_over())
+        // A turn that may not ask again ends behind the results of tools.
+        let conversation = self.handle.agent().conversation();
+        let last = conversation.last();
+        let is_answered = last.is_some_and(|last| last.role == Role::Assistant);
+        judge(run, &info, way_on, is_answered, signals.turn_is_over())
     }
 
     /// Gives the session what a person says; what a command gave, if it was one.
@@ -397,7 +407,13 @@ impl Running {
 }
 
 /// Decides what a run came to.
-fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended {
+fn judge(
+    run: Run,
+    info: &RunInfo,
+    way_on: WayOn,
+    is_answered: bool,
+    signal: Option<Exit>,
+) -> Ended {
     let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
     let text = run
         .outcome
@@ -433,7 +449,13 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
             None => (RunStatus::Cancelled, None, Exit::Interrupted),
         },
         (Some(StopReason::Limit), None) => {
-            let (_, failure, exit) = failed("limit", "a limit cut the answer");
+            let (_, failure, exit) = failed(
+                "limit",
+                match is_answered {
+                    true => "the answer was cut where the model's longest ends (`max_output`)",
+                    false => "the turn was ended by its limit of requests (`--max-rounds`)",
+                },
+            );
             let failure = failure.map(|failure| match way_on {
                 WayOn::Resume(id) => failure.with_hint(format!(
                     "`panto -p \"go on\" --resume {id}` asks for the rest"
