@@ -56,6 +56,13 @@ async fn an_edit_keeps_how_a_file_is_written() {
         ),
         ("bom", b"\xEF\xBB\xBFa\n", "a", "b", b"\xEF\xBB\xBFb\n"),
         (
+            "bom, said too",
+            b"\xEF\xBB\xBFa\n",
+            "a",
+            "\u{FEFF}b",
+            b"\xEF\xBB\xBFb\n",
+        ),
+        (
             "utf-16le",
             b"\xFF\xFEa\0\n\0",
             "a",
