@@ -51,6 +51,9 @@ file must have been read before. To change parts of a file use `edit`.]],
     if not arguments then
       return nil, wrong
     end
+    if arguments.path:find("/$") then
+      return nil, ("`path` names a directory: `%s`"):format(std.shown(arguments.path))
+    end
     local path = std.resolve(arguments.path)
     local _ <close> = seen.lock(path)
     local bytes, fingerprint, code = files.read(path)
