@@ -93,7 +93,13 @@ pub(crate) fn pass_on(text: &str) {
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.
 pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
-    let printed = error.print().and_then(|()| io::stdout().flush());
+    let plain = error.render().to_string();
+    let harmless = sanitize(&plain);
+    let printed = match harmless == plain {
+        true => error.print().and_then(|()| io::stdout().flush()),
+        // It repeats what was typed.
+        false => io::stderr().lock().write_all(harmless.as_bytes()),
+    };
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
