@@ -169,3 +169,16 @@ fn a_tool_that_wants_a_yes_is_not_run_without_a_person() {
     assert!(of(&ran, "tool_output_delta").is_empty());
     assert_eq!(ran.result()["text"], "Done.");
 }
+
+#[test]
+fn lists_of_tools_are_taken_as_people_write_them() {
+    let machine = machine();
+    let tools = |arguments: &[&str]| {
+        let ran = machine.run(&[&["-p", "go", "-o", "stream-json"], arguments].concat());
+        let init: serde_json::Value =
+            serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+        init["tools"].clone()
+    };
+    assert_eq!(tools(&["--tools", "read, ls,"]), serde_json::json!(["read", "ls"]));
+    assert_eq!(tools(&["--tools", ""]), serde_json::json!([]));
+}

@@ -72,8 +72,8 @@ impl Composition {
             late,
             environment: environment(&config),
             settings: settings(&config, args),
-            shown_tools: args.tools.clone(),
-            hidden_tools: args.exclude_tools.clone(),
+            shown_tools: args.tools.as_deref().map(names),
+            hidden_tools: names(&args.exclude_tools),
             agent_options: AgentOptions {
                 auto_compact: *config.compaction.auto,
                 ..AgentOptions::default()
@@ -110,6 +110,13 @@ impl Composition {
         }
         found
     }
+}
+
+/// A list of names as people write it: with blanks, and with a comma at its end.
+fn names(given: &[String]) -> Vec<String> {
+    let names = given.iter().map(|name| name.trim());
+    let names = names.filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// What each extension is given: the configuration's, and of skills what the command line says.
