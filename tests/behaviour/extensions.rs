@@ -479,3 +479,17 @@ fn they_hear_of_attempts_that_are_void() {
     insta::assert_snapshot!(ran.stderr, @"");
     assert_eq!(ran.answer(), "whole\n");
 }
+
+#[test]
+fn names_that_are_nearly_right_are_said() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
+    machine.extension(
+        "listens",
+        "panto.ext.on('tool_resutl', print) panto.ext.on('journal', print)",
+    );
+    machine.extension(
+        "mine",
+        "panto.ext.register_tool { name = 'read', description = 'd', schema = { type = 'object' }, handler = print }",
+    );
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+}
