@@ -299,8 +299,14 @@ fn all_that_stands_behind_the_name_is_the_command_s_own() {
     let machine = machine();
     let said = |arguments: &[&str]| machine.run(arguments).answer();
     for word in ["--json", "-v", "-h", "--trust", "--cwd", "--bogus"] {
-        assert_eq!(said(&["x", "greet", word, "Ada"]), format!("hello, {word} Ada\n"));
-        assert_eq!(said(&["x", "greet", "Ada", word]), format!("hello, Ada {word}\n"));
+        assert_eq!(
+            said(&["x", "greet", word, "Ada"]),
+            format!("hello, {word} Ada\n")
+        );
+        assert_eq!(
+            said(&["x", "greet", "Ada", word]),
+            format!("hello, Ada {word}\n")
+        );
     }
     assert_eq!(said(&["x", "greet", "--", "--json"]), "hello, --json\n");
     assert_eq!(said(&["x", "-v", "--json", "nothing"]), "null\n");

@@ -454,7 +454,13 @@ fn a_list_that_names_nothing_is_said() {
     insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
     let doctor = machine.run(&["doctor"]);
     assert_eq!(doctor.code, Some(2));
-    assert!(doctor.stdout.contains("names `elsewhere`: there is no such extension\n"), "{}", doctor.shown());
+    assert!(
+        doctor
+            .stdout
+            .contains("names `elsewhere`: there is no such extension\n"),
+        "{}",
+        doctor.shown()
+    );
     let said = machine.run(&["x"]).stderr;
     assert_eq!(said.matches("warning").count(), 3, "{said}");
 }

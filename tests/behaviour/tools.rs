@@ -179,6 +179,9 @@ fn lists_of_tools_are_taken_as_people_write_them() {
             serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
         init["tools"].clone()
     };
-    assert_eq!(tools(&["--tools", "read, ls,"]), serde_json::json!(["read", "ls"]));
+    assert_eq!(
+        tools(&["--tools", "read, ls,"]),
+        serde_json::json!(["read", "ls"])
+    );
     assert_eq!(tools(&["--tools", ""]), serde_json::json!([]));
 }

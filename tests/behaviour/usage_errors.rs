@@ -192,7 +192,10 @@ fn the_help_says_what_there_is_not_without_extensions() {
     );
     machine.file("work/AGENTS.md", "Be terse.");
     assert_eq!(machine.run(&["-p", "go"]).answer(), "terse\n");
-    assert_eq!(machine.run(&["-p", "go", "--no-extensions"]).answer(), "free\n");
+    assert_eq!(
+        machine.run(&["-p", "go", "--no-extensions"]).answer(),
+        "free\n"
+    );
     let help = machine.run(&["--help"]).answer();
     assert!(help.contains("no rules of AGENTS.md"), "{help}");
 }

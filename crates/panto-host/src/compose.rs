@@ -13,8 +13,8 @@ use std::time::Duration;
 use panto_kit::themes::Themes;
 use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionError, SessionStore};
 use pantograph::{
-    Agent, AgentBuilder, AgentConfig, AgentOptions, Clock, Conversation, EditError, MessageId, Model,
-    Origin, SessionId, SystemClock,
+    Agent, AgentBuilder, AgentConfig, AgentOptions, Clock, Conversation, EditError, MessageId,
+    Model, Origin, SessionId, SystemClock,
 };
 use tokio::runtime::Handle;
 

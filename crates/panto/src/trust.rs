@@ -3,8 +3,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use panto_host::dirs::project_root;
-use panto_host::headless::sanitize_line;
 use panto_host::extensions::{TrustError, TrustStore};
+use panto_host::headless::sanitize_line;
 use pantograph::with_causes;
 
 use crate::args::{CommonArgs, TrustArgs};

@@ -131,7 +131,9 @@ pub fn layers(
         );
         return (found, skipped, diagnostics);
     }
-    let is_home = request.home.is_some_and(|home| same_place(home, request.project_root));
+    let is_home = request
+        .home
+        .is_some_and(|home| same_place(home, request.project_root));
     let local = project.join("local");
     for (name, dir) in [(LayerName::Project, project), (LayerName::Local, local)] {
         if is_user && name == LayerName::Project {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use pantograph::{Event, ProviderError, UsageTotal, with_causes, TurnError};
+use pantograph::{Event, ProviderError, TurnError, UsageTotal, with_causes};
 
 use super::{RunInfo, sanitize_line};
 use crate::session::SessionEvent;

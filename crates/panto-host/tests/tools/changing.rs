@@ -325,7 +325,9 @@ async fn calls_of_one_batch_do_not_lose_what_another_changed() {
 #[tokio::test]
 async fn what_ends_like_a_directory_is_no_file() {
     let mut machine = machine(&[]);
-    let answer = machine.call("write", json!({ "path": "x/", "content": "c" })).await;
+    let answer = machine
+        .call("write", json!({ "path": "x/", "content": "c" }))
+        .await;
     insta::assert_snapshot!(answer.shown(), @"error: `path` names a directory: `x/`");
     assert!(!machine.path("x").exists());
 }

@@ -215,7 +215,10 @@ async fn a_file_that_would_wait_is_not_waited_for() {
     let mut machine = machine(&[]);
     for (tool, input) in [
         ("read", json!({ "path": "/proc/kmsg" })),
-        ("grep", json!({ "path": "/proc/kmsg", "pattern": "no such text" })),
+        (
+            "grep",
+            json!({ "path": "/proc/kmsg", "pattern": "no such text" }),
+        ),
     ] {
         let call = machine.call(tool, input);
         let answer = tokio::time::timeout(std::time::Duration::from_secs(20), call).await;

@@ -235,7 +235,10 @@ async fn a_time_that_cannot_be_meant_is_refused() {
     for timeout_s in [json!(-1), json!(0), json!(1e9)] {
         let input = json!({ "command": "touch ran", "timeout_s": timeout_s });
         let answer = machine.call("shell", input).await;
-        assert_eq!(answer.shown(), "error: `timeout_s` must be from 0.1 to 3600, in seconds");
+        assert_eq!(
+            answer.shown(),
+            "error: `timeout_s` must be from 0.1 to 3600, in seconds"
+        );
     }
     assert!(!machine.path("ran").exists());
 }
