@@ -187,7 +187,7 @@ fn it_is_the_provider() {
     };
     assert_eq!(of_config("twice").answer(), "large of mine, effort twice\n");
     let other = of_config("high");
-    insta::assert_snapshot!(other.stderr, @"warning: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`; it is left out (ROOT/home/.config/panto/config.toml:2:13)");
+    insta::assert_snapshot!(other.stderr, @"warning: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`; it is left out (ROOT/home/.config/panto/config.toml:2:1)");
     assert_eq!(other.answer(), "large of mine\n");
 }
 
@@ -451,7 +451,11 @@ fn a_list_that_names_nothing_is_said() {
          [extensions.settings.gretter]\na = 1\n[extensions.settings.greeter]\na = 1\n",
     );
     machine.write_config(&text);
-    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: `tools.ask` (ROOT/home/.config/panto/config.toml:10:1) names `shel`: there is no such tool; did you mean `shell`?
+    warning: `extensions.deny` (ROOT/home/.config/panto/config.toml:12:1) names `gretter`: there is no such extension; did you mean `greeter`?
+    warning: `extensions.settings` (ROOT/home/.config/panto/config.toml:13:22) names `gretter`: there is no such extension; did you mean `greeter`?
+    ");
     let doctor = machine.run(&["doctor"]);
     assert_eq!(doctor.code, Some(2));
     assert!(
@@ -482,7 +486,7 @@ fn they_hear_of_attempts_that_are_void() {
          panto.ext.on('turn_end', function() print(table.concat(list, '; ')) end)",
     );
     let ran = machine.run(&["-p", "go"]);
-    insta::assert_snapshot!(ran.stderr, @"");
+    insta::assert_snapshot!(ran.stderr.lines().last().unwrap_or_default(), @"attempt_discarded the stream ended before the answer was complete; retry the stream ended before the answer was complete; assistant_text_complete whole; usage nil");
     assert_eq!(ran.answer(), "whole\n");
 }
 
@@ -497,5 +501,8 @@ fn names_that_are_nearly_right_are_said() {
         "mine",
         "panto.ext.register_tool { name = 'read', description = 'd', schema = { type = 'object' }, handler = print }",
     );
-    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: extension `listens`: it listens to `tool_resutl`, which is no event of panto's own; did you mean `tool_result`?
+    warning: ROOT/home/.config/panto/extensions/mine.lua:3: extension `mine`: the tool `read` is registered already, by `read`; panto ships it: an extension named `read` takes its place
+    ");
 }

@@ -181,7 +181,7 @@ fn lists_of_tools_are_taken_as_people_write_them() {
     };
     assert_eq!(
         tools(&["--tools", "read, ls,"]),
-        serde_json::json!(["read", "ls"])
+        serde_json::json!(["ls", "read"])
     );
     assert_eq!(tools(&["--tools", ""]), serde_json::json!([]));
 }

@@ -199,10 +199,3 @@ fn the_help_says_what_there_is_not_without_extensions() {
     let help = machine.run(&["--help"]).answer();
     assert!(help.contains("no rules of AGENTS.md"), "{help}");
 }
-
-#[test]
-fn what_was_typed_is_harmless_when_it_is_repeated() {
-    let said = refusal(&["--\u{1b}]0;x\u{7}"]);
-    assert!(said.contains("]0;x"), "{said:?}");
-    assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");
-}
