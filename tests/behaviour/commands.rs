@@ -321,3 +321,17 @@ fn a_command_that_fails_names_its_session() {
     assert!(result["session_id"].is_string(), "{result}");
     assert_eq!(result["model"], "test:model");
 }
+
+#[test]
+fn what_is_piped_is_no_argument() {
+    let machine = machine();
+    let greeted = machine.run_with_input(&["-p", "/greet Ada"], b"data");
+    assert_eq!(greeted.answer(), "hello, Ada\n");
+    machine.write_script(
+        "[[steps]]\nwhen = { last = \"say hi\\n\\n<stdin>\\ndata\\n</stdin>\" }\nplay = [{ text = \"both\" }]",
+    );
+    let asked = machine.run_with_input(&["-p", "/ask hi"], b"data");
+    assert_eq!(asked.answer(), "asking\nboth\n");
+    let piped = machine.run_with_input(&["-p"], b"/greet Ada");
+    assert_eq!(piped.answer(), "hello, Ada\n");
+}

@@ -13,6 +13,7 @@ use pantograph_scripted::{Script, ScriptedProtocol};
 
 use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::failure::{Exit, Failure};
+use crate::prompt::Prompt;
 use crate::place::{Place, Workers, wait_for};
 use crate::run::{self, Ended, Running, finish};
 use crate::signals::Signals;
@@ -82,7 +83,7 @@ fn play(
             }
         };
         let id = agent.session_id();
-        let ask = run::Ask::Prompt(PROMPT.to_owned());
+        let ask = run::Ask::Prompt(Prompt::of(PROMPT));
         let mut running = Running {
             host: None,
             handle: SessionHandle::open(agent),

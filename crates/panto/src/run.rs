@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{CommandOutput, Host, Untold};
+use panto_host::host::{Call, CommandOutput, Host, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
@@ -18,7 +18,7 @@ use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::compose::{Composition, command_failure};
 use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, own};
-use crate::prompt::{MOST_BYTES, PromptSource, too_large};
+use crate::prompt::{MOST_BYTES, Prompt, PromptSource, too_large};
 use crate::session::warn_if_torn;
 use crate::signals::Signals;
 use crate::streams;
@@ -195,7 +195,7 @@ fn choose(
 }
 
 /// What is asked for, with the prompt that was given, if one was.
-fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
+fn to_ask(prompt: Option<Prompt>, args: &RunArgs) -> Result<Ask, Failure> {
     match prompt {
         Some(prompt) => Ok(Ask::Prompt(prompt)),
         None if args.continue_latest || args.resume.is_some() => Ok(Ask::GoOn),
@@ -234,7 +234,7 @@ async fn open_session(args: RunArgs, place: Place) -> Result<Kept, Failure> {
 /// What a session is to do.
 pub(crate) enum Ask {
     /// Answer this, or run the command that it is.
-    Prompt(String),
+    Prompt(Prompt),
     /// Run the command of this name with these arguments.
     Command(String, String),
     /// Go on from its last complete message.
@@ -292,7 +292,10 @@ impl Running {
         let asked_before = self.handle.asked();
         let said = match ask {
             Ask::Prompt(prompt) => self.say(prompt, signals).await,
-            Ask::Command(name, arguments) => self.command(&name, arguments.trim(), signals).await,
+            Ask::Command(name, arguments) => {
+                let call = Call::new(&name, arguments.trim());
+                self.command(call, signals).await
+            }
             // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
             Ask::GoOn => {
                 let _ = self.handle.command(SessionCommand::Continue);
@@ -357,15 +360,20 @@ impl Running {
     /// Gives the session what a person says; what a command gave, if it was one.
     async fn say(
         &mut self,
-        prompt: String,
+        prompt: Prompt,
         signals: &Signals,
     ) -> Result<Option<CommandOutput>, Failure> {
-        let command = self.host.as_ref().and_then(|host| host.command_in(&prompt));
+        let host = self.host.as_ref();
+        let command = host.and_then(|host| host.command_in(&prompt.text));
         match command {
-            Some((name, arguments)) => self.command(&name, &arguments, signals).await,
+            Some((name, arguments)) => {
+                let mut call = Call::new(&name, &arguments);
+                call.behind = prompt.piped.as_deref();
+                self.command(call, signals).await
+            }
             None => {
                 // Nobody else has the handle, so it is open.
-                let _ = self.handle.submit(Submission::follow_up(prompt));
+                let _ = self.handle.submit(Submission::follow_up(prompt.whole()));
                 Ok(None)
             }
         }
@@ -373,19 +381,19 @@ impl Running {
 
     async fn command(
         &mut self,
-        name: &str,
-        arguments: &str,
+        call: Call<'_>,
         signals: &Signals,
     ) -> Result<Option<CommandOutput>, Failure> {
         let Some(host) = &mut self.host else {
             return Ok(None);
         };
         tokio::select! {
-            ran = host.command(name, arguments) => {
+            ran = host.call(call) => {
                 ran.map(Some).map_err(|error| command_failure(&error))
             }
             exit = signals.first() => {
-                Err(Failure::new(exit, "cancelled", anyhow::anyhow!("`/{name}` was interrupted")))
+                let message = anyhow::anyhow!("`/{}` was interrupted", call.name);
+                Err(Failure::new(exit, "cancelled", message))
             }
         }
     }

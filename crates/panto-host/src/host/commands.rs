@@ -50,6 +50,28 @@ pub struct CommandOutput {
     pub prompted: bool,
 }
 
+/// A command that is to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Its name, without the slash.
+    pub name: &'a str,
+    /// What stands behind the name.
+    pub arguments: &'a str,
+    /// What follows the prompt that it gives, if it gives one. The command does not see it.
+    pub behind: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    /// One with nothing behind its prompt.
+    pub fn new(name: &'a str, arguments: &'a str) -> Self {
+        Self {
+            name,
+            arguments,
+            behind: None,
+        }
+    }
+}
+
 /// Why a command gave nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -284,6 +306,20 @@ impl Host {
         name: &str,
         arguments: &str,
     ) -> Result<CommandOutput, RunCommandError> {
+        self.call(Call::new(name, arguments)).await
+    }
+
+    /// The same, with more than a name and arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`RunCommandError`].
+    pub async fn call(&mut self, call: Call<'_>) -> Result<CommandOutput, RunCommandError> {
+        let Call {
+            name,
+            arguments,
+            behind,
+        } = call;
         let shared = Rc::clone(&self.shared);
         let Some(command) = shared.find_command(name) else {
             let infos = shared.command_infos();
@@ -306,7 +342,10 @@ impl Host {
         let returned = ran.map_err(RunCommandError::Failed)?;
         let Returned { mut output, prompt } = shared.read_output(name, &returned)?;
         if let Some(prompt) = prompt {
-            shared.submit_prompt(&prompt)?;
+            match behind {
+                Some(behind) => shared.submit_prompt(&format!("{prompt}\n\n{behind}"))?,
+                None => shared.submit_prompt(&prompt)?,
+            }
             output.prompted = true;
         }
         Ok(output)
