@@ -506,3 +506,15 @@ fn names_that_are_nearly_right_are_said() {
     warning: ROOT/home/.config/panto/extensions/mine.lua:3: extension `mine`: the tool `read` is registered already, by `read`; panto ships it: an extension named `read` takes its place
     ");
 }
+
+#[test]
+fn what_they_do_wrong_is_said_with_its_place() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
+    machine.extension(
+        "assigns",
+        "panto.ext.on('assistant_text_complete', function(event)\n event.text = 'x'\nend)\n\
+         panto.ext.on('user_message', function(event)\n event.text = {}\nend)",
+    );
+    machine.extension("requires", "require('nosuchmod')");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+}

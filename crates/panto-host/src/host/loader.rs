@@ -261,7 +261,12 @@ fn remedy(source: &SourceFile) -> &'static str {
 /// What Lua raised, without what is said elsewhere.
 fn words(failure: &Failure) -> String {
     tracing::debug!(traceback = failure.traceback, "{failure}");
-    failure.first_line().to_owned()
+    first_line(failure).to_owned()
+}
+
+/// The first line without the colon before a list that is left out.
+pub(super) fn first_line(failure: &Failure) -> &str {
+    failure.first_line().trim_end_matches(':')
 }
 
 /// What is wrong with an extension, where in its file if it says so.

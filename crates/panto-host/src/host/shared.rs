@@ -251,7 +251,7 @@ impl Shared {
         self.say(Diagnostic::error(format!(
             "{} failed: {}",
             failure.what,
-            failure.first_line()
+            super::loader::first_line(failure)
         )));
     }
 
