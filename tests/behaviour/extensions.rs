@@ -518,3 +518,18 @@ fn what_they_do_wrong_is_said_with_its_place() {
     machine.extension("requires", "require('nosuchmod')");
     insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
 }
+
+#[test]
+fn lists_that_are_empty_stay_lists() {
+    let machine = Machine::with_script("");
+    machine.extension(
+        "lists",
+        "panto.ext.register_command { name = 'lists', description = 'd', handler = function()\n\
+           local _, _, diagnostics = panto.ext.frontmatter('text')\n\
+           local agent = panto.ext.agent\n\
+           return { data = { agent:conversation():messages(), (panto.ext.models { query = 'no such model' }), diagnostics } }\n\
+         end }",
+    );
+    let ran = machine.run(&["x", "--json", "lists"]);
+    assert_eq!(ran.stdout.split_whitespace().collect::<String>(), "[[],[],[]]", "{}", ran.shown());
+}

@@ -140,6 +140,7 @@ pub(super) fn list(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply 
         entry.raw_set("source", info.source)?;
         list.raw_push(entry)?;
     }
+    shared.module.json().mark(&list)?;
     values(lua, list)
 }
 

@@ -111,6 +111,7 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         }
         matching += 1;
     }
+    shared.module.json().mark(&list)?;
     values(lua, (list, matching))
 }
 
@@ -125,6 +126,7 @@ fn providers(shared: &Shared, lua: &Lua) -> Reply {
         entry.raw_set("models", offered.models.len())?;
         list.raw_push(entry)?;
     }
+    shared.module.json().mark(&list)?;
     values(lua, list)
 }
 
@@ -153,7 +155,9 @@ fn describe(lua: &Lua, shared: &Shared, model: &OfferedModel) -> Result<Table, F
         .clone()
         .or_else(|| shared.effort_labels(model.reference.provider()));
     if let Some(labels) = labels {
-        entry.raw_set("reasoning", lua.create_sequence_from(labels)?)?;
+        let labels = lua.create_sequence_from(labels)?;
+        shared.module.json().mark(&labels)?;
+        entry.raw_set("reasoning", labels)?;
     }
     if let Some(price) = &model.price {
         let table = lua.create_table()?;
