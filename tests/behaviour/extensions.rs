@@ -531,5 +531,10 @@ fn lists_that_are_empty_stay_lists() {
          end }",
     );
     let ran = machine.run(&["x", "--json", "lists"]);
-    assert_eq!(ran.stdout.split_whitespace().collect::<String>(), "[[],[],[]]", "{}", ran.shown());
+    assert_eq!(
+        ran.stdout.split_whitespace().collect::<String>(),
+        "[[],[],[]]",
+        "{}",
+        ran.shown()
+    );
 }

@@ -180,7 +180,7 @@ fn the_examples_of_the_event_loop_run() {
     let examples: Vec<_> = page.split("```lua\n").skip(1).collect();
     assert_eq!(examples.len(), 2);
     let machine = Machine::without_config();
-    for (example, said) in examples.iter().zip(["hello\n", "\n"]) {
+    for (example, said) in examples.iter().zip(["hello\n", "a name\n"]) {
         let example = example.split("```").next().unwrap();
         // Not every machine has a file of this name.
         let example = example.replace("/etc/hostname", "name");

@@ -79,5 +79,8 @@ fn what_was_typed_does_no_harm_when_it_is_repeated() {
     assert_eq!(code, Some(2));
     assert!(shown.contains("unexpected argument"), "{shown:?}");
     let harmful = ["\u{1b}]", "\u{7}", "\u{9b}"];
-    assert!(!harmful.iter().any(|harmful| shown.contains(harmful)), "{shown:?}");
+    assert!(
+        !harmful.iter().any(|harmful| shown.contains(harmful)),
+        "{shown:?}"
+    );
 }

@@ -13,8 +13,8 @@ use pantograph_scripted::{Script, ScriptedProtocol};
 
 use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::failure::{Exit, Failure};
-use crate::prompt::Prompt;
 use crate::place::{Place, Workers, wait_for};
+use crate::prompt::Prompt;
 use crate::run::{self, Ended, Running, finish};
 use crate::signals::Signals;
 use crate::streams;
