@@ -516,7 +516,11 @@ fn what_they_do_wrong_is_said_with_its_place() {
          panto.ext.on('user_message', function(event)\n event.text = {}\nend)",
     );
     machine.extension("requires", "require('nosuchmod')");
-    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: ROOT/home/.config/panto/extensions/requires.lua:3: extension `requires`: module 'nosuchmod' not found
+    warning: the `user_message` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:7: `text` of a `user_message` event takes text, got table
+    warning: the `assistant_text_complete` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:4: `text` of a `assistant_text_complete` event cannot be assigned
+    ");
 }
 
 #[test]
