@@ -525,7 +525,7 @@ fn what_they_do_wrong_is_said_with_its_place() {
 
 #[test]
 fn lists_that_are_empty_stay_lists() {
-    let machine = Machine::with_script("");
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
     machine.extension(
         "lists",
         "panto.ext.register_command { name = 'lists', description = 'd', handler = function()\n\
