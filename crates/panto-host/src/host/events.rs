@@ -38,6 +38,12 @@ pub(super) const NAMES: &[&str] = &[
     "tool_output_delta",
     "tool_result",
     "tool_collapse",
+    "usage",
+    "paused",
+    "retry",
+    "attempt_discarded",
+    "compaction_start",
+    "compaction_end",
     "agent_submission",
 ];
 
@@ -104,12 +110,10 @@ impl Event {
         self.fields.get(key)
     }
 
-    fn set(&self, key: &str, value: Value) -> mlua::Result<()> {
+    fn set(&self, key: &str, value: Value) -> Result<(), String> {
         let name = &self.name;
         if self.writable != Some(key) {
-            return Err(mlua::Error::runtime(format!(
-                "`{key}` of a `{name}` event cannot be assigned"
-            )));
+            return Err(format!("`{key}` of a `{name}` event cannot be assigned"));
         }
         let fits = match key {
             "input" => value.is_table(),
@@ -117,13 +121,25 @@ impl Event {
         };
         if !fits {
             let wanted = if key == "input" { "a table" } else { "text" };
-            return Err(mlua::Error::runtime(format!(
+            return Err(format!(
                 "`{key}` of a `{name}` event takes {wanted}, got {}",
                 value.type_name()
-            )));
+            ));
         }
         self.changed.replace(Some(value));
         Ok(())
+    }
+}
+
+/// A message with the line of Lua that called.
+fn placed(lua: &Lua, message: &str) -> String {
+    let place = lua.inspect_stack(1, |caller| {
+        let file = caller.source().short_src?.into_owned();
+        Some((file, caller.current_line()?))
+    });
+    match place.flatten() {
+        Some((file, line)) => format!("{file}:{line}: {message}"),
+        None => message.to_owned(),
     }
 }
 
@@ -148,8 +164,9 @@ impl UserData for Event {
         });
         methods.add_meta_method(
             MetaMethod::NewIndex,
-            |_, event, (key, value): (mlua::LuaString, Value)| {
-                event.set(&key.to_string_lossy(), value)
+            |lua, event, (key, value): (mlua::LuaString, Value)| {
+                let set = event.set(&key.to_string_lossy(), value);
+                set.map_err(|why| mlua::Error::runtime(placed(lua, &why)))
             },
         );
     }

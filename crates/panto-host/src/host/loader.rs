@@ -52,6 +52,9 @@ impl Host {
     async fn activate(&mut self, entry: Entry) {
         let shared = Rc::clone(&self.shared);
         let owner: Owner = entry.name.as_str().into();
+        let mut layers = shared.layers.borrow_mut();
+        layers.insert(entry.name.clone(), entry.layer);
+        drop(layers);
         shared.active.replace(Some(Rc::clone(&owner)));
         let outcome = match &entry.does {
             Does::Tool(tool) => shared.register_returned(&owner, tool),
@@ -258,7 +261,12 @@ fn remedy(source: &SourceFile) -> &'static str {
 /// What Lua raised, without what is said elsewhere.
 fn words(failure: &Failure) -> String {
     tracing::debug!(traceback = failure.traceback, "{failure}");
-    failure.first_line().to_owned()
+    first_line(failure).to_owned()
+}
+
+/// The first line without the colon before a list that is left out.
+pub(super) fn first_line(failure: &Failure) -> &str {
+    failure.first_line().trim_end_matches(':')
 }
 
 /// What is wrong with an extension, where in its file if it says so.
