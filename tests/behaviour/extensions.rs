@@ -566,3 +566,25 @@ fn lists_that_are_empty_stay_lists() {
         ran.shown()
     );
 }
+
+#[test]
+fn an_input_that_cannot_be_one_is_said_with_its_place() {
+    let machine = Machine::with_script(
+        "[[steps]]\nplay = [{ tool = \"ls\", input = {} }]\n[[steps]]\nplay = [{ text = \"ok\" }]",
+    );
+    machine.extension(
+        "assigns",
+        "panto.ext.on('tool_call_complete', function(event) event.input = { f = print } end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    insta::assert_snapshot!(ran.stderr, @"
+    warning: the `tool_call_complete` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:3: `input` of a `tool_call_complete` event takes a JSON object: f is a function, which JSON cannot say
+    warning: a hook failed: it returned something that is no JSON object
+    ");
+    // What was to be changed does not run as it was.
+    assert!(
+        ran.stdout.contains("The call was not run"),
+        "{}",
+        ran.shown()
+    );
+}

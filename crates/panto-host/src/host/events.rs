@@ -7,9 +7,9 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use mlua::{AnyUserData, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
-use panto_lua::EventTables;
+use panto_lua::{EventTables, Json};
 use pantograph::{CallId, Event as TurnEvent, Outcome, StopReason};
-use serde_json::Value as Json;
+use serde_json::Value as Data;
 
 use super::shared::{Out, Shared};
 use crate::session::{SessionEvent, SessionEvents, SessionHandle};
@@ -55,6 +55,8 @@ pub(super) struct Event {
     /// The field that a handler may change, and what the last one made of it.
     writable: Option<&'static str>,
     changed: RefCell<Option<Value>>,
+    /// Says whether a table can be the input of a call.
+    json: Option<Json>,
 }
 
 impl Event {
@@ -65,13 +67,15 @@ impl Event {
             fields,
             writable: None,
             changed: RefCell::default(),
+            json: None,
         }
     }
 
     /// An event of which handlers may change `field`.
-    pub(super) fn writable(name: &str, fields: Table, field: &'static str) -> Self {
+    pub(super) fn writable(name: &str, fields: Table, field: &'static str, json: &Json) -> Self {
         Self {
             writable: Some(field),
+            json: Some(json.clone()),
             ..Self::notification(name, fields)
         }
     }
@@ -80,7 +84,7 @@ impl Event {
     pub(super) fn custom(
         lua: &Lua,
         name: &str,
-        data: Option<&Json>,
+        data: Option<&Data>,
         shared: &Shared,
     ) -> Result<Self, panto_lua::Fault> {
         let fields = lua.create_table()?;
@@ -126,8 +130,20 @@ impl Event {
                 value.type_name()
             ));
         }
+        let written = match &self.json {
+            Some(json) if key == "input" => json.encode(&value).map_err(|error| error.to_string()),
+            _ => Ok("{}".to_owned()),
+        };
+        // Kept all the same: a call whose input somebody wanted changed must not run unchanged.
         self.changed.replace(Some(value));
-        Ok(())
+        let why = match written {
+            Ok(text) if text.starts_with('{') => return Ok(()),
+            Ok(_) => "it is a list".to_owned(),
+            Err(error) => error,
+        };
+        Err(format!(
+            "`{key}` of a `{name}` event takes a JSON object: {why}"
+        ))
     }
 }
 
