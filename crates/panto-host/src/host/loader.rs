@@ -52,9 +52,7 @@ impl Host {
     async fn activate(&mut self, entry: Entry) {
         let shared = Rc::clone(&self.shared);
         let owner: Owner = entry.name.as_str().into();
-        let mut layers = shared.layers.borrow_mut();
-        layers.insert(entry.name.clone(), entry.layer);
-        drop(layers);
+        shared.keep_layer(&entry);
         shared.active.replace(Some(Rc::clone(&owner)));
         let outcome = match &entry.does {
             Does::Tool(tool) => shared.register_returned(&owner, tool),
@@ -114,6 +112,11 @@ impl Shared {
     /// entries are called, so an allow list cannot rule it out.
     fn is_denied(&self, name: &str) -> bool {
         self.options.deny.iter().any(|it| it == name)
+    }
+
+    fn keep_layer(&self, entry: &Entry) {
+        let mut layers = self.layers.borrow_mut();
+        layers.insert(entry.name.clone(), entry.layer);
     }
 
     fn remember(&self, name: &str, file: &Path, layer: LayerName, status: ExtensionStatus) {
