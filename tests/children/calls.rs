@@ -126,6 +126,17 @@ fn arguments_that_are_empty_are_not_there() {
     assert_eq!(results(&desk)[0]["status"], "completed");
 }
 
+/// A name may have more bytes than a label, and no character of it is cut in two.
+#[test]
+fn a_profile_can_have_a_long_name() {
+    let name = "é".repeat(40) + &"評".repeat(40);
+    let input = json!({ "agent": name, "prompt": "x" });
+    let profile = format!("---\nname: {name}\ndescription: d\n---\nLong.\n");
+    let desk = calling("subagents.run", &[input]).file("config/panto/agents/long.md", &profile);
+    let result = results(&desk).remove(0);
+    assert_eq!(result["status"], "completed", "{result}");
+}
+
 /// A level that is only inherited is none for a model that takes none.
 #[test]
 fn a_model_without_levels_can_be_asked() {
