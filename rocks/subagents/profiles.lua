@@ -239,6 +239,20 @@ function Catalog:near(name)
   return names
 end
 
+--- The profile of a name, or which may be meant.
+---@param name string
+---@return subagents.Profile? profile
+---@return string? message
+function Catalog:find(name)
+  local profile = self.by_name[name]
+  if profile then
+    return profile
+  end
+  local near = self:near(name)
+  local hint = #near > 0 and (" did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
+  return nil, ("there is no profile `%s`;%s `subagents.models {}` lists all"):format(name, hint)
+end
+
 M.places = snapshot.places
 
 --- Reads all profiles that there are.

@@ -81,15 +81,9 @@ end
 ---@return string? message
 local function begin(runs, given, context, session)
   refresh(runs, context)
-  local profile = runs.profiles.by_name[given.agent]
+  local profile, unknown = runs.profiles:find(given.agent)
   if not profile then
-    local near = runs.profiles:near(given.agent)
-    local hint = #near > 0 and ("; did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
-    return nil,
-      ("there is no profile `%s`%s `subagents.models {}` lists all"):format(
-        given.agent,
-        hint == "" and ";" or hint
-      )
+    return nil, unknown
   end
   local body, unreadable = profile.body()
   if not body then

@@ -478,7 +478,7 @@ fn models_are_told_when_they_are_asked_for() {
     {"model":"test:plain","reasoning_levels":[]}
     {"default_reasoning":"low","model":"test:free","note":"which reasoning levels it knows is not recorded; any is passed on"}
     {"agent":"special","default_reasoning":"medium","description":"Has its own.","model":"test:other","reasoning_levels":["low","medium","high"]}
-    there is no profile `specal`; did you mean `special`?
+    there is no profile `specal`; did you mean `special`? `subagents.models {}` lists all
     `test:othr` is not listed; did you mean `test:other`?
     there is no argument `models`; the arguments are `provider`, `query`, `limit`, `model`, `agent`
     give `model`, or `agent`, or words to search for: one of them
