@@ -177,6 +177,9 @@ function M.answer(input, profiles)
       given[name] = nil
     end
   end
+  if given.limit and math.type(given.limit) ~= "integer" then
+    return nil, "`limit` must be a whole number"
+  end
   local exact = given.model and "model" or given.agent and "agent"
   if exact and (given.provider or given.query or (given.model and given.agent)) then
     return nil, "give `model`, or `agent`, or words to search for: one of them"

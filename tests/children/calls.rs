@@ -441,6 +441,7 @@ fn models_are_told_when_they_are_asked_for() {
             json!({ "models": "x" }),
             json!({ "model": "test:other", "query": "x" }),
             json!({ "limit": "2", "provider": "test" }),
+            json!({ "limit": 2.5 }),
         ],
     );
     let outputs = outputs(&desk);
@@ -483,6 +484,7 @@ fn models_are_told_when_they_are_asked_for() {
     there is no argument `models`; the arguments are `provider`, `query`, `limit`, `model`, `agent`
     give `model`, or `agent`, or words to search for: one of them
     {"models":[{"model":"test:free"},{"model":"test:model","reasoning_levels":["low","high"]}],"more":"2 more match; narrow `query`"}
+    `limit` must be a whole number
     "#);
 }
 
