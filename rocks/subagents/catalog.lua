@@ -104,11 +104,9 @@ end
 ---@return string? json
 ---@return string? message
 local function one_profile(name, session, profiles)
-  local profile = profiles.by_name[name]
+  local profile, unknown = profiles:find(name)
   if not profile then
-    local near = profiles:near(name)
-    local hint = #near > 0 and ("; did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
-    return nil, ("there is no profile `%s`%s"):format(name, hint)
+    return nil, unknown
   end
   local reference = profile.model or session.model
   local model, message = panto.ext.models({ model = reference })
@@ -178,6 +176,9 @@ function M.answer(input, profiles)
     if arguments.is_absent(given[name]) then
       given[name] = nil
     end
+  end
+  if given.limit and math.type(given.limit) ~= "integer" then
+    return nil, "`limit` must be a whole number"
   end
   local exact = given.model and "model" or given.agent and "agent"
   if exact and (given.provider or given.query or (given.model and given.agent)) then

@@ -41,12 +41,6 @@ function M.new(gate, profiles)
   return setmetatable({ gate = gate, profiles = profiles, active = {} }, Runs)
 end
 
----@param profile string
----@return string label
-local function label(profile)
-  return (profile:gsub("%c", "")):sub(1, 100)
-end
-
 --- Looks for profiles that have changed, once for the calls of an answer.
 ---@param runs subagents.Runs
 ---@param context panto.ext.ToolContext
@@ -87,15 +81,9 @@ end
 ---@return string? message
 local function begin(runs, given, context, session)
   refresh(runs, context)
-  local profile = runs.profiles.by_name[given.agent]
+  local profile, unknown = runs.profiles:find(given.agent)
   if not profile then
-    local near = runs.profiles:near(given.agent)
-    local hint = #near > 0 and ("; did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
-    return nil,
-      ("there is no profile `%s`%s `subagents.models {}` lists all"):format(
-        given.agent,
-        hint == "" and ";" or hint
-      )
+    return nil, unknown
   end
   local body, unreadable = profile.body()
   if not body then
@@ -116,7 +104,6 @@ local function begin(runs, given, context, session)
     body = body,
     config = config,
     tool_call_id = context.tool_call_id,
-    label = label(profile.name),
   })
   if child then
     diagnostics.unmatched(profile, child.unmatched or {})
@@ -148,7 +135,6 @@ local function go_on(runs, given, context, session)
     id = given.id,
     profiles = runs.profiles,
     placeholder = placeholder,
-    label = label,
     configure = function(last)
       local model = given.model or (last and last.model) or session.model
       local inherited = session.reasoning

@@ -126,6 +126,17 @@ fn arguments_that_are_empty_are_not_there() {
     assert_eq!(results(&desk)[0]["status"], "completed");
 }
 
+/// A name may have more bytes than a label, and no character of it is cut in two.
+#[test]
+fn a_profile_can_have_a_long_name() {
+    let name = "é".repeat(40) + &"評".repeat(40);
+    let input = json!({ "agent": name, "prompt": "x" });
+    let profile = format!("---\nname: {name}\ndescription: d\n---\nLong.\n");
+    let desk = calling("subagents.run", &[input]).file("config/panto/agents/long.md", &profile);
+    let result = results(&desk).remove(0);
+    assert_eq!(result["status"], "completed", "{result}");
+}
+
 /// A level that is only inherited is none for a model that takes none.
 #[test]
 fn a_model_without_levels_can_be_asked() {
@@ -430,6 +441,7 @@ fn models_are_told_when_they_are_asked_for() {
             json!({ "models": "x" }),
             json!({ "model": "test:other", "query": "x" }),
             json!({ "limit": "2", "provider": "test" }),
+            json!({ "limit": 2.5 }),
         ],
     );
     let outputs = outputs(&desk);
@@ -467,11 +479,12 @@ fn models_are_told_when_they_are_asked_for() {
     {"model":"test:plain","reasoning_levels":[]}
     {"default_reasoning":"low","model":"test:free","note":"which reasoning levels it knows is not recorded; any is passed on"}
     {"agent":"special","default_reasoning":"medium","description":"Has its own.","model":"test:other","reasoning_levels":["low","medium","high"]}
-    there is no profile `specal`; did you mean `special`?
+    there is no profile `specal`; did you mean `special`? `subagents.models {}` lists all
     `test:othr` is not listed; did you mean `test:other`?
     there is no argument `models`; the arguments are `provider`, `query`, `limit`, `model`, `agent`
     give `model`, or `agent`, or words to search for: one of them
     {"models":[{"model":"test:free"},{"model":"test:model","reasoning_levels":["low","high"]}],"more":"2 more match; narrow `query`"}
+    `limit` must be a whole number
     "#);
 }
 
