@@ -124,7 +124,11 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
         let ended = match prepared {
             Ok(Some((live, ask))) => {
                 let mut running = Running::of(live, composition.place.cwd());
-                let ended = running.carry_out(ask, &signals, output).await;
+                // Lua that was being loaded let nobody look.
+                let ended = match signals.heard() {
+                    Some(exit) => Ended::interrupted(exit),
+                    None => running.carry_out(ask, &signals, output).await,
+                };
                 running.end().await;
                 ended
             }
@@ -291,6 +295,8 @@ impl Running {
                 Ok(None)
             }
         };
+        // One that came before there was a turn.
+        signals.watch(&self.handle);
         let command = match said {
             Ok(command) => command,
             Err(failure) => return Ended::early(failure),

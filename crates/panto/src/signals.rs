@@ -90,6 +90,11 @@ impl Signals {
         }
     }
 
+    /// What the process ends with, if a signal was heard.
+    pub(crate) fn heard(&self) -> Option<Exit> {
+        self.shared.state.lock().heard.map(|(exit, _)| exit)
+    }
+
     /// The turn has settled: from now on any signal ends the process at once. Gives what the
     /// process ends with because of a signal that was heard before.
     pub(crate) fn turn_is_over(&self) -> Option<Exit> {

@@ -34,6 +34,10 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
             started = start(&composition) => started?,
             exit = signals.first() => return Ok(exit),
         };
+        // Lua that was being loaded let nobody look.
+        if let Some(exit) = signals.heard() {
+            return Ok(exit);
+        }
         if let Some(name) = &args.name {
             let host = match &started {
                 Started::Session(live) => &live.host,
