@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{CommandOutput, Host, Untold};
+use panto_host::host::{CommandOutput, Host, Remains, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
@@ -20,7 +20,7 @@ use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, own};
 use crate::prompt::{MOST_BYTES, PromptSource, too_large};
 use crate::session::warn_if_torn;
-use crate::signals::Signals;
+use crate::signals::{Signals, leave};
 use crate::streams;
 
 /// Answers the prompt, and says what the process ends with.
@@ -121,7 +121,7 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
             prepared = prepare(&args, &composition, source) => prepared.map(Some),
             _ = signals.first() => Ok(None),
         };
-        let ended = match prepared {
+        let (ended, remains) = match prepared {
             Ok(Some((live, ask))) => {
                 let mut running = Running::of(live, composition.place.cwd());
                 // Lua that was being loaded let nobody look.
@@ -129,15 +129,14 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
                     Some(exit) => Ended::interrupted(exit),
                     None => running.carry_out(ask, &signals, output).await,
                 };
-                running.end().await;
-                ended
+                (ended, running.end().await)
             }
-            Ok(None) => Ended::interrupted(signals.first().await),
-            Err(failure) => Ended::early(failure),
+            Ok(None) => (Ended::interrupted(signals.first().await), None),
+            Err(failure) => (Ended::early(failure), None),
         };
         signals.turn_is_over();
         // Inside the runtime: a signal must end a write that nobody reads.
-        Ok(finish(&ended, output))
+        Ok(leave(finish(&ended, output), remains))
     })
 }
 
@@ -386,10 +385,11 @@ impl Running {
         }
     }
 
-    /// Ends what the session has started.
-    pub(crate) async fn end(self) {
-        if let Some(host) = self.host {
-            host.end(GRACE).await;
+    /// Ends what the session has started. What is left of its Lua side is closed by [`leave`].
+    pub(crate) async fn end(self) -> Option<Remains> {
+        match self.host {
+            Some(host) => Some(host.end(GRACE).await),
+            None => None,
         }
     }
 }
