@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{Call, CommandOutput, Host, Untold};
+use panto_host::host::{Call, CommandOutput, Host, Remains, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
@@ -20,7 +20,7 @@ use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, own};
 use crate::prompt::{MOST_BYTES, Prompt, PromptSource, too_large};
 use crate::session::warn_if_torn;
-use crate::signals::Signals;
+use crate::signals::{Signals, leave};
 use crate::streams;
 
 /// Answers the prompt, and says what the process ends with.
@@ -129,19 +129,22 @@ fn answer(args: RunArgs, common: &CommonArgs, output: &mut dyn Output) -> Result
             prepared = prepare(&args, &composition, source) => prepared.map(Some),
             _ = signals.first() => Ok(None),
         };
-        let ended = match prepared {
+        let (ended, remains) = match prepared {
             Ok(Some((live, ask))) => {
                 let mut running = Running::of(live, composition.place.cwd());
-                let ended = running.carry_out(ask, &signals, output).await;
-                running.end().await;
-                ended
+                // Lua that was being loaded let nobody look.
+                let ended = match signals.heard() {
+                    Some(exit) => Ended::interrupted(exit),
+                    None => running.carry_out(ask, &signals, output).await,
+                };
+                (ended, running.end().await)
             }
-            Ok(None) => Ended::interrupted(signals.first().await),
-            Err(failure) => Ended::early(failure),
+            Ok(None) => (Ended::interrupted(signals.first().await), None),
+            Err(failure) => (Ended::early(failure), None),
         };
         signals.turn_is_over();
         // Inside the runtime: a signal must end a write that nobody reads.
-        Ok(finish(&ended, output))
+        Ok(leave(finish(&ended, output), remains))
     })
 }
 
@@ -302,6 +305,8 @@ impl Running {
                 Ok(None)
             }
         };
+        // One that came before there was a turn.
+        signals.watch(&self.handle);
         let command = match said {
             Ok(command) => command,
             Err(failure) => {
@@ -406,10 +411,11 @@ impl Running {
         }
     }
 
-    /// Ends what the session has started.
-    pub(crate) async fn end(self) {
-        if let Some(host) = self.host {
-            host.end(GRACE).await;
+    /// Ends what the session has started. What is left of its Lua side is closed by [`leave`].
+    pub(crate) async fn end(self) -> Option<Remains> {
+        match self.host {
+            Some(host) => Some(host.end(GRACE).await),
+            None => None,
         }
     }
 }

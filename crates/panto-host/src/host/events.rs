@@ -372,13 +372,10 @@ impl Shared {
             interrupts.mark_unchanged();
             is_new
         };
-        let fields = {
-            let turn = listening.turn.borrow();
-            if !is_new || turn.interrupted.replace(true) {
-                return;
-            }
-            turn.fields(&self.lua, "cancelled")
-        };
+        if !is_new || listening.turn.borrow().interrupted.replace(true) {
+            return;
+        }
+        let fields = listening.fields(&self.lua, "cancelled");
         if let Ok(fields) = fields {
             self.fire(Event::notification("turn_interrupt", fields));
         }
@@ -436,7 +433,7 @@ impl Shared {
             StopReason::Limit => "limit",
             StopReason::End | StopReason::ToolCalls => "completed",
         };
-        let fields = listening.turn.borrow().fields(&self.lua, reason);
+        let fields = listening.fields(&self.lua, reason);
         if let Ok(fields) = fields {
             self.fire(Event::notification("turn_end", fields));
         }
@@ -494,20 +491,20 @@ pub(super) fn is_hook(name: &str) -> bool {
     matches!(name, "user_message" | "tool_call_complete" | "tool_result")
 }
 
-impl Turn {
+impl Listening {
+    /// What is said of the live turn, copied: making tables can run finalizers.
     fn fields(&self, lua: &Lua, reason: &str) -> mlua::Result<Table> {
+        let (id, batches) = {
+            let turn = self.turn.borrow();
+            (turn.id.clone(), turn.batches.clone())
+        };
         let fields = lua.create_table()?;
-        fields.raw_set("turn_id", self.id.as_deref())?;
-        fields.raw_set(
-            "batch_ids",
-            lua.create_sequence_from(self.batches.iter().map(String::as_str))?,
-        )?;
+        fields.raw_set("turn_id", id)?;
+        fields.raw_set("batch_ids", lua.create_sequence_from(batches)?)?;
         fields.raw_set("reason", reason)?;
         Ok(fields)
     }
-}
 
-impl Listening {
     /// The block of a call of the live turn.
     pub(super) fn index(&self, call: &str) -> Option<u32> {
         self.turn.borrow().indexes.get(call).copied()

@@ -28,13 +28,17 @@ const MOST: u64 = 50;
 
 /// `session_info()`: `{ id, directory?, cwd, model, reasoning? }`.
 pub(super) fn session_info(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply {
-    let attached = shared.attached.borrow();
-    let Some(attached) = &*attached else {
+    // Copies: making tables can run finalizers.
+    let attached = shared.attached.borrow().as_ref().map(|attached| {
+        let model = attached.handle.agent().config().model;
+        (attached.record.clone(), model)
+    });
+    let Some((record, model)) = attached else {
         return Err(Fault::expected("there is no session"));
     };
     let info = lua.create_table()?;
-    info.raw_set("id", attached.record.id.as_str())?;
-    if let Some(directory) = &attached.record.directory {
+    info.raw_set("id", record.id.as_str())?;
+    if let Some(directory) = &record.directory {
         info.raw_set(
             "directory",
             lua.create_string(directory.as_os_str().as_encoded_bytes())?,
@@ -42,9 +46,8 @@ pub(super) fn session_info(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -
     }
     info.raw_set(
         "cwd",
-        lua.create_string(attached.record.cwd.as_os_str().as_encoded_bytes())?,
+        lua.create_string(record.cwd.as_os_str().as_encoded_bytes())?,
     )?;
-    let model = attached.handle.agent().config().model;
     info.raw_set("model", model.reference.to_string())?;
     info.raw_set("reasoning", model.reasoning.as_deref())?;
     values(lua, info)

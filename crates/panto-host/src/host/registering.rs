@@ -1,5 +1,7 @@
 //! What extensions register: tools, protocols and listeners. Commands are in `commands`.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mlua::Lua;
@@ -44,10 +46,19 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
     let owner = shared.acting(owner);
     let was_there = match kind.text()?.as_str() {
         "tool" => {
-            shared.tool_owners.borrow_mut().remove(&name);
-            shared.handle.unregister_tool(&owner, &name)
+            let was_there = shared.handle.unregister_tool(&owner, &name);
+            if was_there {
+                shared.tool_owners.borrow_mut().remove(&name);
+            }
+            was_there
         }
-        "protocol" => shared.handle.unregister_protocol(&owner, &name),
+        "protocol" => {
+            let was_there = shared.handle.unregister_protocol(&owner, &name);
+            if was_there {
+                shared.protocol_owners.borrow_mut().remove(&name);
+            }
+            was_there
+        }
         "command" => shared.remove_command(&owner, &name),
         _ => return Err(kind.wrong("`tool`, `command` or `protocol` expected")),
     };
@@ -118,17 +129,17 @@ impl Shared {
 
     /// Takes back everything that an extension registered.
     pub(super) fn forget(&self, owner: &Owner) {
-        let owned = |owners: &std::collections::BTreeMap<String, Owner>| -> Vec<String> {
-            let names = owners.iter().filter(|(_, other)| *other == owner);
-            names.map(|(name, _)| name.clone()).collect()
+        let own = |owners: &RefCell<BTreeMap<String, Owner>>| -> Vec<String> {
+            let mut owners = owners.borrow_mut();
+            let own = owners.extract_if(.., |_, other| other == owner);
+            own.map(|(name, _)| name).collect()
         };
-        for name in owned(&self.tool_owners.borrow()) {
+        // Nothing is borrowed while the runtime lets go of functions.
+        for name in own(&self.tool_owners) {
             self.handle.unregister_tool(owner, &name);
-            self.tool_owners.borrow_mut().remove(&name);
         }
-        for name in owned(&self.protocol_owners.borrow()) {
+        for name in own(&self.protocol_owners) {
             self.handle.unregister_protocol(owner, &name);
-            self.protocol_owners.borrow_mut().remove(&name);
         }
         let commands: Vec<_> = self.commands.borrow().keys().cloned().collect();
         for name in commands {
