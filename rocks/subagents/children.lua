@@ -329,8 +329,7 @@ end
 --- The child that a call began or went on with, if one is on disk.
 ---@param session panto.ext.SessionInfo
 ---@param tool_call_id string
----@return string? id
----@return subagents.Manifest? manifest
+---@return { id: string, manifest: subagents.Manifest, store: panto.Store, is_last: boolean }? found
 function M.of_call(session, tool_call_id)
   local store, dir = M.store(session)
   local list = dir and store:list()
@@ -338,10 +337,9 @@ function M.of_call(session, tool_call_id)
     local manifest = manifests.read(store, info.id)
     if manifest and manifest.owner == session.id then
       local last = manifests.last_stamp(store, info.id)
-      local is_meant = manifest.tool_call_id == tool_call_id
-        or (last and last.tool_call_id == tool_call_id)
-      if is_meant then
-        return info.id, manifest
+      local is_last = last ~= nil and last.tool_call_id == tool_call_id
+      if is_last or manifest.tool_call_id == tool_call_id then
+        return { id = info.id, manifest = manifest, store = store, is_last = is_last }
       end
     end
   end

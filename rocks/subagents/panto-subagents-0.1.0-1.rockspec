@@ -20,6 +20,7 @@ build = {
     ["subagents.children"] = "children.lua",
     ["subagents.commands"] = "commands.lua",
     ["subagents.diagnostics"] = "diagnostics.lua",
+    ["subagents.ending"] = "ending.lua",
     ["subagents.files"] = "files.lua",
     ["subagents.gate"] = "gate.lua",
     ["subagents.header"] = "header.lua",

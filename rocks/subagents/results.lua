@@ -47,7 +47,7 @@ function M.of_turn(result)
     part.status, part.stop = "failed", "empty"
     part.truncated = result.stop == "limit" or nil
     part.error = result.stop == "limit"
-        and "the child reached a limit before it said anything: " .. (result.error or "no text")
+        and "the child reached a limit before it said anything; go on with it by its id"
       or "the child ended without saying anything"
   else
     part.status, part.stop = "completed", "end"

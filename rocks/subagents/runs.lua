@@ -17,6 +17,7 @@ local M = {}
 ---@field place subagents.Place?
 ---@field turn subagents.Turn?
 ---@field is_cancelled boolean
+---@field was_queued boolean?
 ---@field result subagents.Result?
 ---@field wrote subagents.Wrote
 ---@field beside table<subagents.Wrote, true> of those that ran at the same time
@@ -63,10 +64,17 @@ end
 ---@return panto.Config? config
 ---@return string? message
 local function configure(model, reasoning, inherited)
+  local is_live = model == (panto.ext.session_info() or {}).model
   if not reasoning and inherited then
     local known = panto.ext.models({ model = model })
     local takes_none = known and known.reasoning and #known.reasoning == 0
     reasoning = not takes_none and inherited or nil
+  end
+  local provider = model:match("^[^:]+")
+  for _, offered in ipairs(is_live and {} or panto.ext.models() or {}) do
+    if offered.name == provider and not offered.usable then
+      return nil, ("there is no key for the provider `%s`"):format(provider)
+    end
   end
   return panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
 end
@@ -105,8 +113,10 @@ local function begin(runs, given, context, session)
     config = config,
     tool_call_id = context.tool_call_id,
   })
-  if child then
-    diagnostics.unmatched(profile, child.unmatched or {})
+  if child and child.unmatched and #child.unmatched > 0 then
+    diagnostics.unmatched(profile, child.unmatched)
+    local names = table.concat(child.unmatched, ", ")
+    table.insert(child.notices, "its profile names tools that are not there: " .. names)
   end
   return child, message
 end
@@ -344,6 +354,7 @@ function Runs:call(input, context)
   self.active[child.id] = run
   local _ <close> = guard(self, run)
   run.place = self.gate:place()
+  run.was_queued = run.place.state == "queued"
   progress.started(run, given.prompt)
   carry_out(self, run, given.prompt)
   return results.tool_output(run.result)
