@@ -1,5 +1,7 @@
 //! What a call makes of its arguments: which child, with which model, told what.
 
+use std::fs;
+
 use pantograph::{Message, Role};
 use pantograph_scripted::{Call, RecordedRequest, Script, Step};
 use serde_json::{Value, json};
@@ -486,6 +488,20 @@ fn models_are_told_when_they_are_asked_for() {
     {"models":[{"model":"test:free"},{"model":"test:model","reasoning_levels":["low","high"]}],"more":"2 more match; narrow `query`"}
     `limit` must be a whole number
     "#);
+}
+
+/// A profile that a session finds broken while it runs is told of, whichever call finds it.
+#[test]
+fn what_is_wrong_with_a_new_profile_is_told_when_models_are_asked_for() {
+    let desk = calling("subagents.models", &[json!({})]);
+    let file = desk.path("config/panto/agents/broken.md");
+    desk.run(async |_, mut live| {
+        fs::write(&file, "---\nname: broken\ntools: {}\n---\nBroken.\n").unwrap();
+        ask(&mut live, "go").await;
+        live.end().await;
+    });
+    let said = desk.said().join("\n");
+    assert!(said.contains("broken.md"), "{said}");
 }
 
 /// S0-32, S0-39: the description has names and descriptions, bounded, and nothing of the catalog.
