@@ -18,6 +18,7 @@ fn the_first_ctrl_c_settles_the_turn_and_keeps_what_there_is() {
     assert_eq!(result["status"], "cancelled");
     assert_eq!(result["text"], "so far");
     assert_eq!(result["exit_code"], 130);
+    insta::assert_snapshot!(ran.stderr, @"panto: interrupted; `panto -p --resume ID` goes on from there");
     let shown = machine
         .run(&["session", "show", &machine.only_session()])
         .answer();
@@ -116,4 +117,29 @@ fn one_signal_ends_a_stream_that_nobody_reads() {
     running.read_until("assistant_text_delta");
     running.signal(Signal::TERM);
     assert_eq!(running.wait(), Some(143));
+}
+
+/// Lua holds the thread meanwhile, so nobody looks before all of it is loaded.
+#[test]
+fn a_signal_while_extensions_load_ends_the_run_before_the_model_is_asked() {
+    let kill = "local uv = require('luv') uv.kill(uv.os_getpid(), 'sigterm') uv.sleep(300)";
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"asked\" }]");
+    machine.file(
+        "home/.config/panto/extensions/loads.lua",
+        &format!("{kill} return {{}}"),
+    );
+    for arguments in [&["-p", "go", "-o", "json"][..], &["x", "whatever"], &["x"]] {
+        let ran = machine.run(arguments);
+        assert_eq!(ran.code, Some(143), "{}", ran.shown());
+        assert!(!ran.stdout.contains("asked"), "{}", ran.shown());
+    }
+    machine.file("home/.config/panto/extensions/loads.lua", "return {}");
+    machine.extension("activates", &kill.replace("sigterm", "sigint"));
+    let ran = machine.run(&["-p", "go", "-o", "json"]);
+    assert_eq!(ran.code, Some(130), "{}", ran.shown());
+    assert_eq!(ran.result()["status"], "cancelled");
+    assert_eq!(
+        machine.session_files(),
+        [""; 0].map(std::path::PathBuf::from)
+    );
 }

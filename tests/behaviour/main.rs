@@ -13,6 +13,7 @@ mod children_lifecycle;
 mod children_restart;
 mod children_tools;
 mod closed_output;
+mod closing;
 mod coding;
 mod commands;
 mod demo;

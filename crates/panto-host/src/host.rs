@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use mlua::Lua;
 pub use panto_kit::themes::Themes;
+pub use panto_runtime::Remains;
 use panto_runtime::{LuaRuntime, OpenError, Options};
 use pantograph::{Agent, AgentOptions, ToolSource, TurnHooks, UsageTotal};
 use tokio::runtime::Handle;
@@ -37,7 +38,7 @@ use crate::models::Models;
 use crate::session::{SessionHandle, SessionRefusal};
 
 pub use ask::{Asker, NobodyToAsk, Question};
-pub use commands::{CommandInfo, CommandOutput, RunCommandError, is_command_name};
+pub use commands::{Call, CommandInfo, CommandOutput, RunCommandError, is_command_name};
 pub use entry::{Extension, ExtensionStatus};
 pub use models::SessionRecord;
 pub use prompt::{PromptFacts, git_branch};
@@ -117,9 +118,10 @@ impl From<mlua::Error> for HostError {
 
 /// Lua's side of a session. It stays on the thread that made it.
 pub struct Host {
-    runtime: LuaRuntime,
     shared: Rc<Shared>,
     hooks: Arc<HostHooks>,
+    /// Dropped last, with the Lua state: nothing else keeps that.
+    runtime: LuaRuntime,
 }
 
 impl Host {
@@ -148,9 +150,9 @@ impl Host {
         surface::install(runtime.lua(), runtime.module(), &shared)?;
         hooks::install(&runtime, &shared)?;
         Ok(Self {
-            runtime,
             shared,
             hooks,
+            runtime,
         })
     }
 
@@ -215,14 +217,16 @@ impl Host {
     }
 
     /// Ends the session's Lua side: extensions hear `session_end`, and everything that Lua has
-    /// started settles.
-    pub async fn end(self, grace: Duration) {
+    /// started settles. The Lua state is closed when what this gives is dropped.
+    pub async fn end(self, grace: Duration) -> Remains {
         let Self {
             runtime, shared, ..
         } = self;
         shared.fire_named("session_end");
         shared.detach();
-        runtime.shutdown(grace).await;
+        let remains = runtime.shutdown(grace).await;
+        drop(shared);
+        remains
     }
 }
 

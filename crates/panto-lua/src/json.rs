@@ -134,7 +134,11 @@ impl Json {
     }
 
     /// Marks a table as an array.
-    pub(crate) fn mark(&self, table: &Table) -> mlua::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Lua has no memory left.
+    pub fn mark(&self, table: &Table) -> mlua::Result<()> {
         table.set_metatable(Some(self.array.clone()))
     }
 

@@ -24,6 +24,12 @@ pub trait CallbackContext {
 
     /// Makes `previous` ambient again.
     fn leave(&self, lua: &Lua, previous: ContextToken);
+
+    /// Asked before [`leave`](Self::leave): whether the callback was stopped since it took too long. A handle that
+    /// would call it again by itself is stopped then, too.
+    fn was_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// An error that a callback raised and nobody caught.
@@ -104,14 +110,19 @@ impl Drop for Entered<'_> {
 impl Uv {
     /// Calls back. Errors go to the host's handler; nothing happens once the Lua state is gone.
     pub(crate) fn invoke(&self, callback: &Callback, arguments: impl IntoLuaMulti) {
-        let Some(lua) = self.lua() else { return };
+        self.invoke_again(callback, arguments);
+    }
+
+    /// The same for what is called again and again; gives whether it may be.
+    pub(crate) fn invoke_again(&self, callback: &Callback, arguments: impl IntoLuaMulti) -> bool {
+        let Some(lua) = self.lua() else { return true };
         let Registered {
             function,
             token,
             origin,
         } = &*callback.0;
         let door = self.door();
-        let outcome = {
+        let (outcome, may_go_on) = {
             let _entered = door.context.as_deref().zip(*token).map(|(context, token)| {
                 let previous = context.enter(&lua, token);
                 Entered {
@@ -120,14 +131,16 @@ impl Uv {
                     previous,
                 }
             });
-            arguments.into_lua_multi(&lua).and_then(|mut arguments| {
+            let outcome = arguments.into_lua_multi(&lua).and_then(|mut arguments| {
                 arguments.push_front(mlua::Value::Function(function.clone()));
                 door.enter
                     .call::<(Option<LuaString>, Option<LuaString>)>(arguments)
-            })
+            });
+            let context = door.context.as_deref().filter(|_| token.is_some());
+            (outcome, !context.is_some_and(CallbackContext::was_stopped))
         };
         let (message, traceback) = match outcome {
-            Ok((None, _)) => return,
+            Ok((None, _)) => return may_go_on,
             Ok((Some(message), traceback)) => (
                 message.to_string_lossy(),
                 traceback
@@ -141,6 +154,7 @@ impl Uv {
             message,
             traceback,
         });
+        may_go_on
     }
 
     /// Tells the host of an error on another thread.

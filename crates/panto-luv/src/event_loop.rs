@@ -132,6 +132,21 @@ impl Uv {
         self.0.queue.inbox.ring();
     }
 
+    /// Closes every handle, and forgets what waits in the queue. Nobody is called back for any of it: for a host whose
+    /// session is over.
+    pub fn end(&self) {
+        for (_, handle) in self.handles().all() {
+            if !handle.base().is_closing() {
+                handle.base().set_closing(self);
+                handle.shut(self);
+            }
+            self.handles().release(handle.base().id());
+        }
+        let closing = std::mem::take(&mut *self.closing().borrow_mut());
+        drop(closing);
+        drop(self.queue().take());
+    }
+
     /// Has `job` run on the owner thread in the loop's pending phase, once `future` has completed. Until then the
     /// loop is alive.
     ///

@@ -39,8 +39,10 @@ impl Steps {
             .collect();
         for handle in handles {
             let callback = handle.callback.borrow().clone();
-            if let Some(callback) = callback {
-                uv.invoke(&callback, ());
+            if let Some(callback) = callback
+                && !uv.invoke_again(&callback, ())
+            {
+                handle.stop(uv);
             }
         }
     }

@@ -65,8 +65,10 @@ pub(crate) fn run_due(uv: &Uv) {
         }
         timer.restart_if_repeating(uv);
         let callback = timer.callback.borrow().clone();
-        if let Some(callback) = callback {
-            uv.invoke(&callback, ());
+        if let Some(callback) = callback
+            && !uv.invoke_again(&callback, ())
+        {
+            timer.stop(uv);
         }
     }
 }

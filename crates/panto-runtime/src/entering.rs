@@ -1,9 +1,11 @@
 //! How Lua is entered: on whose behalf, under whose clock, and whether it may wait.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Thread};
 
+use crate::deadline::Deadline;
 use crate::entry::MUST_NOT_WAIT;
 use crate::executor::Executor;
 use crate::failure::Failure;
@@ -79,6 +81,22 @@ impl Executor {
         self.finish(lua, previous.word());
     }
 
+    /// The state is about to be closed: its finalizers are one step.
+    pub(crate) fn enter_closing(self: &Rc<Self>, lua: &Lua) -> Closing {
+        let running = self.entering.main.closing(lua);
+        let deadline = running.as_ref().and_then(|_| Deadline::start());
+        if running.is_some()
+            && let Some(watchdog) = &self.entering.watchdog
+        {
+            watchdog.enter();
+        }
+        Closing {
+            executor: Rc::clone(self),
+            running,
+            _deadline: deadline,
+        }
+    }
+
     /// Calls a function that must not wait, to its end.
     ///
     /// Inside Lua code it keeps that code's lane; else it is the session's.
@@ -129,6 +147,23 @@ impl<'a> Synchronous<'a> {
 impl Drop for Synchronous<'_> {
     fn drop(&mut self) {
         self.0.entering.synchronous.borrow_mut().pop();
+    }
+}
+
+/// The state is being closed. Dropped when it is.
+pub(crate) struct Closing {
+    executor: Rc<Executor>,
+    running: Option<Running>,
+    _deadline: Option<Deadline>,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        if self.running.take().is_some()
+            && let Some(watchdog) = &self.executor.entering.watchdog
+        {
+            watchdog.leave();
+        }
     }
 }
 

@@ -31,6 +31,7 @@
 //! # Ok(()) }
 //! ```
 
+mod deadline;
 mod driven;
 mod entering;
 mod entry;
@@ -59,6 +60,7 @@ mod waiter;
 mod waits;
 mod watchdog;
 
+pub use deadline::when_closing_takes_longer;
 pub use driven::Drive;
 pub use entry::MUST_NOT_WAIT;
 pub use failure::Failure;
@@ -67,7 +69,7 @@ pub use headers::{LUA_HEADERS, LUA_RELEASE};
 pub use hooks::Hooks;
 pub use options::{DEFAULT_STEP_LIMIT, Options, Progress};
 pub use protocol::EffortLevel;
-pub use runtime::{LuaRuntime, OpenError};
+pub use runtime::{LuaRuntime, OpenError, Remains};
 pub use tools::RegisterError;
 
 /// The guide, so that its examples run.

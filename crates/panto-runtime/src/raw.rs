@@ -32,6 +32,8 @@ thread_local! {
     static STEP: AtomicU64 = const { AtomicU64::new(0) };
     /// Whether the step has had its time.
     static EXPIRED: AtomicBool = const { AtomicBool::new(false) };
+    /// Whether what runs is a state that is closed.
+    static CLOSING: AtomicBool = const { AtomicBool::new(false) };
     /// Whether an interrupt of the user's has come that was not raised yet.
     static INTERRUPTED: AtomicBool = const { AtomicBool::new(false) };
 }
@@ -60,6 +62,7 @@ impl Main {
         coroutines.set("resume", resume)?;
         coroutines.set("close", close)?;
         find_hook_switch(lua)?;
+        keep_last_finalizer(lua)?;
         let mut main = null_mut();
         // SAFETY: a state always has its main coroutine in the registry, and what is pushed is
         // popped. Lua leaves the main coroutine's word as the allocator gave it.
@@ -79,6 +82,16 @@ impl Main {
     pub(crate) fn replace_word(self, _lua: &Lua, word: Word) -> Word {
         // SAFETY: `_lua` shows that the state is there.
         Word(unsafe { word_at(self.0).replace(word.0) })
+    }
+
+    /// Marks it as what runs while its state is closed, until its finalizers are through. `None` if it is not known
+    /// when that is.
+    pub(crate) fn closing(self, lua: &Lua) -> Option<Running> {
+        if !has_last_finalizer(lua) {
+            return None;
+        }
+        CLOSING.with(|closing| closing.store(true, Ordering::Relaxed));
+        Some(self.running(None))
     }
 
     /// Marks it as what runs, or `thread`, until the guard goes.
@@ -112,6 +125,45 @@ impl Drop for Running {
     fn drop(&mut self) {
         goes_on(self.0);
     }
+}
+
+/// Where a state's registry has [`keep_last_finalizer`]'s value. Its identity is its address.
+static LAST: u8 = 4;
+
+/// Has the state tell when it has run the finalizers of all that came after this: it runs the first one last. What
+/// watches them must not touch a coroutine that is about to go.
+fn keep_last_finalizer(lua: &Lua) -> mlua::Result<()> {
+    // SAFETY: what is pushed is stored or popped, and the finalizer holds no Rust value.
+    unsafe {
+        lua.exec_raw::<()>((), |state| {
+            ffi::lua_newuserdatauv(state, 0, 0);
+            ffi::lua_createtable(state, 0, 1);
+            ffi::lua_pushcclosure(state, finalized, 0);
+            ffi::lua_setfield(state, -2, c"__gc".as_ptr());
+            ffi::lua_setmetatable(state, -2);
+            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, (&raw const LAST).cast());
+        })
+    }
+}
+
+fn has_last_finalizer(lua: &Lua) -> bool {
+    let mut found = false;
+    // SAFETY: what is pushed is popped.
+    let looked = unsafe {
+        lua.exec_raw::<()>((), |state| {
+            let kind = ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, (&raw const LAST).cast());
+            found = kind == ffi::LUA_TUSERDATA;
+            ffi::lua_pop(state, 1);
+        })
+    };
+    looked.is_ok() && found
+}
+
+unsafe extern "C-unwind" fn finalized(_: *mut lua_State) -> c_int {
+    if CLOSING.with(|closing| closing.swap(false, Ordering::Relaxed)) {
+        RUNNING.with(|running| running.store(null_mut(), Ordering::Relaxed));
+    }
+    0
 }
 
 /// What a coroutine carries: whose it is, and whether its caller waits for it.
@@ -374,6 +426,11 @@ pub(crate) fn begin_step() -> u64 {
 pub(crate) fn end_step() {
     STEP.with(|current| current.store(0, Ordering::Relaxed));
     EXPIRED.with(|expired| expired.store(false, Ordering::Relaxed));
+}
+
+/// Whether the step of this thread has had its time.
+pub(crate) fn has_expired() -> bool {
+    EXPIRED.with(|expired| expired.load(Ordering::Relaxed))
 }
 
 /// The signal handler.

@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use mlua::state::{GcGenParams, GcMode};
 use mlua::{Function, Lua, Table};
 use panto_lua::{Embedding, Module};
@@ -14,7 +15,7 @@ use panto_luv::{Driver, Uv};
 use pantograph::{ToolSource, TurnHooks};
 use tokio::runtime::Handle;
 
-use crate::entering::Entering;
+use crate::entering::{Closing, Entering};
 use crate::entry::{Entry, Later};
 use crate::executor::{Executor, Parts};
 use crate::failure::Failure;
@@ -59,6 +60,8 @@ struct Opened;
 /// The runtime of one Lua state. It stays on the thread that made it.
 pub struct LuaRuntime {
     lua: Lua,
+    /// Dropped behind the state, which is closed under its eyes.
+    closing: Option<Closing>,
     driver: Driver,
     executor: Rc<Executor>,
     hooks: Arc<dyn TurnHooks>,
@@ -157,6 +160,7 @@ impl LuaRuntime {
 
         Ok(Self {
             lua,
+            closing: None,
             driver,
             executor,
             hooks,
@@ -240,8 +244,9 @@ impl LuaRuntime {
     ///
     /// Turns that Lua started are asked to stop, and so are turns whose calls run here; handlers
     /// get `grace`, then their coroutines are closed. What other threads ask for afterwards fails
-    /// at once, in words.
-    pub async fn shutdown(mut self, grace: Duration) {
+    /// at once, in words. The state is closed, which runs its finalizers, when what this gives is
+    /// dropped.
+    pub async fn shutdown(mut self, grace: Duration) -> Remains {
         let executor = Rc::clone(&self.executor);
         executor.is_ending.set(true);
         executor.cancel_lanes(grace);
@@ -255,27 +260,39 @@ impl LuaRuntime {
             };
             sleep.await;
         };
-        let settled = async {
+        let mut settled = pin!(async {
             turns.settled().await;
             executor.live.all_ended().await;
-        };
-        self.run_until(async {
-            tokio::select! {
-                biased;
-                () = settled => {}
-                () = forced => {}
-            }
-        })
-        .await;
+        });
+        // Callbacks are served for those who still need them, and for nobody else.
+        if settled.as_mut().now_or_never().is_none() {
+            self.run_until(async {
+                tokio::select! {
+                    biased;
+                    () = settled => {}
+                    () = forced => {}
+                }
+            })
+            .await;
+        }
         executor.force_all(&self.lua);
+        self.uv().end();
         self.run_until(turns.settled()).await;
         executor.close_protocols(&self.lua);
         executor.close_inbox(&self.lua);
+        Remains { _runtime: self }
     }
+}
+
+/// A runtime that has been shut down. Dropping it closes the Lua state.
+pub struct Remains {
+    _runtime: LuaRuntime,
 }
 
 impl Drop for LuaRuntime {
     fn drop(&mut self) {
         self.executor.close_inbox(&self.lua);
+        self.driver.uv().end();
+        self.closing = Some(self.executor.enter_closing(&self.lua));
     }
 }

@@ -53,6 +53,10 @@ impl CallbackContext for Around {
             executor.leave_callback(lua, LaneId::from_number(previous));
         }
     }
+
+    fn was_stopped(&self) -> bool {
+        crate::raw::has_expired()
+    }
 }
 
 /// The agent of a lane, for as long as it has calls under way.

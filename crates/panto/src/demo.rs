@@ -26,8 +26,9 @@ use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::compose::environment;
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
+use crate::prompt::Prompt;
 use crate::run::{Ask, Ended, Running, finish};
-use crate::signals::Signals;
+use crate::signals::{Signals, leave};
 use crate::{shipped, streams};
 use narrator::Narrator;
 use stage::Stage;
@@ -85,13 +86,13 @@ fn play(common: &CommonArgs, output: &mut dyn Output) -> Result<Played, Failure>
         let id = live.handle.agent().session_id();
         let file = live.store.as_ref().map(|store| store.path(id));
         let mut running = Running::of(live, place.cwd());
-        let ask = Ask::Prompt(PROMPT.to_owned());
+        let ask = Ask::Prompt(Prompt::of(PROMPT));
         let ended = running.carry_out(ask, &signals, output).await;
-        running.end().await;
+        let remains = running.end().await;
         signals.turn_is_over();
         Ok(Played {
             // Inside the runtime: a signal must end a write that nobody reads.
-            exit: finish(&ended, output),
+            exit: leave(finish(&ended, output), remains),
             where_it_lies: match file.filter(|_| stage.is_kept()) {
                 Some(file) => where_it_lies(&file, id),
                 None => String::new(),

@@ -16,6 +16,7 @@ use crate::compose::Composition;
 use crate::extension::extension_line;
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
+use crate::signals::leave;
 use crate::streams;
 
 /// Says everything; gives 2 if something is wrong.
@@ -39,18 +40,20 @@ pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failur
             .host(&found)
             .map_err(ComposeError::from)?;
         host.load(&found.sources).await;
+        composition.composer.check_names(&host);
         let mut page = Page::default();
         page.place(&composition);
         page.model(&composition, &host);
         page.providers(&composition);
         page.extensions(&host, told.try_iter());
         page.paths(&composition);
-        host.end(GRACE).await;
+        let remains = host.end(GRACE).await;
         streams::print_text(&page.text)?;
-        Ok(match page.problems {
+        let exit = match page.problems {
             0 => Exit::Done,
             _ => Exit::Usage,
-        })
+        };
+        Ok(leave(exit, Some(remains)))
     })
 }
 

@@ -36,6 +36,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     panics::keep_quiet();
+    signals::leave_what_cannot_be_closed();
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match Cli::read(arguments.clone()) {
         Ok(request) => {

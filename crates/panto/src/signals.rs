@@ -1,14 +1,17 @@
 //! What Ctrl+C, a request to terminate and a lost terminal do while a turn may run.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
+use panto_host::host::Remains;
 use panto_host::session::SessionHandle;
 use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::failure::{Exit, Failure};
+use crate::streams;
 
 /// Signals that come so soon after one another are one: `timeout` sends its signal to the
 /// process and to its group, and a terminal that is lost may do so too.
@@ -90,6 +93,11 @@ impl Signals {
         }
     }
 
+    /// What the process ends with, if a signal was heard.
+    pub(crate) fn heard(&self) -> Option<Exit> {
+        self.shared.state.lock().heard.map(|(exit, _)| exit)
+    }
+
     /// The turn has settled: from now on any signal ends the process at once. Gives what the
     /// process ends with because of a signal that was heard before.
     pub(crate) fn turn_is_over(&self) -> Option<Exit> {
@@ -98,6 +106,28 @@ impl Signals {
         state.session = None;
         state.heard.map(|(exit, _)| exit)
     }
+}
+
+/// What the process ends with if a Lua state cannot be closed.
+static LEAVING: AtomicU8 = AtomicU8::new(1);
+
+/// How long a Lua state may take to be closed.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// From now on a Lua state that cannot be closed does not keep the process.
+pub(crate) fn leave_what_cannot_be_closed() {
+    panto_runtime::when_closing_takes_longer(CLOSING, || {
+        streams::warn("Lua did not end: a finalizer (`__gc`) does not come back");
+        std::process::exit(i32::from(LEAVING.load(Ordering::SeqCst)));
+    });
+}
+
+/// Closes what is left of a session's Lua side, once everything else is done. The process ends
+/// with `exit`, also if that takes too long.
+pub(crate) fn leave(exit: Exit, remains: Option<Remains>) -> Exit {
+    LEAVING.store(exit.code(), Ordering::SeqCst);
+    drop(remains);
+    exit
 }
 
 async fn answer(

@@ -14,7 +14,7 @@ use crate::compose::{Composition, command_failure};
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
 use crate::run::{Ask, Running, finish};
-use crate::signals::Signals;
+use crate::signals::{Signals, leave};
 use crate::streams;
 
 /// Runs a command, or lists them; gives what the process ends with.
@@ -34,37 +34,41 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
             started = start(&composition) => started?,
             exit = signals.first() => return Ok(exit),
         };
-        if let Some(name) = &args.name {
+        // Lua that was being loaded let nobody look.
+        if let Some(exit) = signals.heard() {
+            return Ok(exit);
+        }
+        if let Some(name) = args.name() {
             let host = match &started {
                 Started::Session(live) => &live.host,
                 Started::Alone(host) => host,
             };
             check_short(args.form, bare(name), host)?;
         }
-        let mut host = match (started, &args.name) {
+        let mut host = match (started, args.name()) {
             // What it asks of the model is answered here, too.
             (Started::Session(live), Some(name)) if !args.json => {
                 let mut output = streams::output(OutputFormat::Text, common.verbose);
                 let mut running = Running::of(*live, composition.place.cwd());
-                let ask = Ask::Command(bare(name).to_owned(), args.arguments.join(" "));
+                let ask = Ask::Command(bare(name).to_owned(), args.arguments());
                 let ended = running.carry_out(ask, &signals, &mut *output).await;
-                running.end().await;
-                return Ok(finish(&ended, &mut *output));
+                let remains = running.end().await;
+                return Ok(leave(finish(&ended, &mut *output), remains));
             }
             (Started::Session(live), _) => live.host,
             (Started::Alone(host), _) => *host,
         };
-        let Some(name) = &args.name else {
+        let Some(name) = args.name() else {
             list(&host, args.json)?;
-            host.end(GRACE).await;
-            return Ok(Exit::Done);
+            let remains = host.end(GRACE).await;
+            return Ok(leave(Exit::Done, Some(remains)));
         };
-        let arguments = args.arguments.join(" ");
+        let arguments = args.arguments();
         let ran = tokio::select! {
             ran = host.command(bare(name), arguments.trim()) => ran,
             exit = signals.first() => return Ok(exit),
         };
-        host.end(GRACE).await;
+        let remains = host.end(GRACE).await;
         let output = ran.map_err(|error| command_failure(&error))?;
         if output.prompted {
             return Err(Failure::usage(format!(
@@ -73,7 +77,8 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
             ))
             .with_hint("leave `--json` out, or use panto -p \"/NAME\" -o json"));
         }
-        show(&output, args.json)
+        let exit = show(&output, args.json)?;
+        Ok(leave(exit, Some(remains)))
     })
 }
 
@@ -144,6 +149,7 @@ async fn start(composition: &Composition) -> Result<Started, Failure> {
         return Ok(Started::Session(Box::new(live)));
     }
     host.load(&found.sources).await;
+    composer.check_names(&host);
     host.ready();
     Ok(Started::Alone(Box::new(host)))
 }

@@ -8,6 +8,7 @@ use panto_lua::{Arg, Args, Fault, Reply, values};
 use pantograph::protocol::ToolChoice;
 use pantograph::{AgentConfig, ModelRef};
 
+use super::Host;
 use super::shared::{Owner, Shared};
 use crate::models::{OfferedModel, OfferedProvider};
 
@@ -27,13 +28,17 @@ const MOST: u64 = 50;
 
 /// `session_info()`: `{ id, directory?, cwd, model, reasoning? }`.
 pub(super) fn session_info(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply {
-    let attached = shared.attached.borrow();
-    let Some(attached) = &*attached else {
+    // Copies: making tables can run finalizers.
+    let attached = shared.attached.borrow().as_ref().map(|attached| {
+        let model = attached.handle.agent().config().model;
+        (attached.record.clone(), model)
+    });
+    let Some((record, model)) = attached else {
         return Err(Fault::expected("there is no session"));
     };
     let info = lua.create_table()?;
-    info.raw_set("id", attached.record.id.as_str())?;
-    if let Some(directory) = &attached.record.directory {
+    info.raw_set("id", record.id.as_str())?;
+    if let Some(directory) = &record.directory {
         info.raw_set(
             "directory",
             lua.create_string(directory.as_os_str().as_encoded_bytes())?,
@@ -41,9 +46,8 @@ pub(super) fn session_info(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -
     }
     info.raw_set(
         "cwd",
-        lua.create_string(attached.record.cwd.as_os_str().as_encoded_bytes())?,
+        lua.create_string(record.cwd.as_os_str().as_encoded_bytes())?,
     )?;
-    let model = attached.handle.agent().config().model;
     info.raw_set("model", model.reference.to_string())?;
     info.raw_set("reasoning", model.reasoning.as_deref())?;
     values(lua, info)
@@ -110,6 +114,7 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         }
         matching += 1;
     }
+    shared.module.json().mark(&list)?;
     values(lua, (list, matching))
 }
 
@@ -124,6 +129,7 @@ fn providers(shared: &Shared, lua: &Lua) -> Reply {
         entry.raw_set("models", offered.models.len())?;
         list.raw_push(entry)?;
     }
+    shared.module.json().mark(&list)?;
     values(lua, list)
 }
 
@@ -152,7 +158,9 @@ fn describe(lua: &Lua, shared: &Shared, model: &OfferedModel) -> Result<Table, F
         .clone()
         .or_else(|| shared.effort_labels(model.reference.provider()));
     if let Some(labels) = labels {
-        entry.raw_set("reasoning", lua.create_sequence_from(labels)?)?;
+        let labels = lua.create_sequence_from(labels)?;
+        shared.module.json().mark(&labels)?;
+        entry.raw_set("reasoning", labels)?;
     }
     if let Some(price) = &model.price {
         let table = lua.create_table()?;
@@ -240,6 +248,13 @@ fn read_tool_choice(argument: &Arg) -> Result<ToolChoice, Fault> {
             Ok(ToolChoice::Named(name.text()?))
         }
         _ => Err(argument.wrong(EXPECTED)),
+    }
+}
+
+impl Host {
+    /// The reasoning labels of the extension's protocol that speaks for a provider, if it lists any.
+    pub fn effort_labels(&self, provider: &str) -> Option<Vec<String>> {
+        self.shared.effort_labels(provider)
     }
 }
 

@@ -1,11 +1,16 @@
 //! What extensions register: tools, protocols and listeners. Commands are in `commands`.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mlua::Lua;
 use panto_lua::{Arg, Args, Fault, Reply, values};
 
+use super::events::NAMES;
 use super::shared::{Listener, Owner, Shared};
+use crate::extensions::{Diagnostic, LayerName};
+use crate::nearest::distance;
 
 /// `register_tool{ name, description, schema, handler }`.
 pub(super) fn register_tool(
@@ -41,17 +46,20 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
     let owner = shared.acting(owner);
     let was_there = match kind.text()?.as_str() {
         "tool" => {
-            shared.tool_owners.borrow_mut().remove(&name);
-            shared.handle.unregister_tool(&owner, &name)
+            let was_there = shared.handle.unregister_tool(&owner, &name);
+            if was_there {
+                shared.tool_owners.borrow_mut().remove(&name);
+            }
+            was_there
         }
-        "protocol" => shared.handle.unregister_protocol(&owner, &name),
-        "command" => {
-            let mut commands = shared.commands.borrow_mut();
-            let is_own = commands
-                .get(&name)
-                .is_some_and(|command| command.owner == owner);
-            is_own && commands.remove(&name).is_some()
+        "protocol" => {
+            let was_there = shared.handle.unregister_protocol(&owner, &name);
+            if was_there {
+                shared.protocol_owners.borrow_mut().remove(&name);
+            }
+            was_there
         }
+        "command" => shared.remove_command(&owner, &name),
         _ => return Err(kind.wrong("`tool`, `command` or `protocol` expected")),
     };
     values(lua, was_there)
@@ -61,6 +69,16 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
 pub(super) fn on(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
     let name = args.next("name").text()?;
     let function = args.next("handler").function()?.clone();
+    let meant = || NAMES.iter().find(|known| distance(known, &name) <= 2);
+    if name.len() >= 6
+        && !NAMES.contains(&name.as_str())
+        && let Some(meant) = meant()
+    {
+        let message = format!(
+            "it listens to `{name}`, which is no event of panto's own; did you mean `{meant}`?"
+        );
+        shared.say(Diagnostic::warning(message).of(&*shared.acting(owner)));
+    }
     let listener = Listener {
         owner: shared.acting(owner),
         function,
@@ -89,29 +107,44 @@ impl Shared {
         let name = declaration.name.to_string();
         self.handle
             .register_tool(&owner, declaration, handler)
-            .map_err(|error| Fault::misuse(error.to_string()))?;
+            .map_err(|error| {
+                Fault::misuse(match self.shipped_by(&name) {
+                    Some(other) => format!(
+                        "{error}; panto ships it: an extension named `{other}` takes its place"
+                    ),
+                    None => error.to_string(),
+                })
+            })?;
         self.tool_owners.borrow_mut().insert(name, owner);
         self.refresh_tools();
         Ok(())
     }
 
+    /// The extension that ships the tool, if panto does.
+    fn shipped_by(&self, tool: &str) -> Option<Owner> {
+        let owner = self.tool_owners.borrow().get(tool).cloned()?;
+        let layer = self.layers.borrow().get(&*owner).copied();
+        (layer == Some(LayerName::Base)).then_some(owner)
+    }
+
     /// Takes back everything that an extension registered.
     pub(super) fn forget(&self, owner: &Owner) {
-        let owned = |owners: &std::collections::BTreeMap<String, Owner>| -> Vec<String> {
-            let names = owners.iter().filter(|(_, other)| *other == owner);
-            names.map(|(name, _)| name.clone()).collect()
+        let own = |owners: &RefCell<BTreeMap<String, Owner>>| -> Vec<String> {
+            let mut owners = owners.borrow_mut();
+            let own = owners.extract_if(.., |_, other| other == owner);
+            own.map(|(name, _)| name).collect()
         };
-        for name in owned(&self.tool_owners.borrow()) {
+        // Nothing is borrowed while the runtime lets go of functions.
+        for name in own(&self.tool_owners) {
             self.handle.unregister_tool(owner, &name);
-            self.tool_owners.borrow_mut().remove(&name);
         }
-        for name in owned(&self.protocol_owners.borrow()) {
+        for name in own(&self.protocol_owners) {
             self.handle.unregister_protocol(owner, &name);
-            self.protocol_owners.borrow_mut().remove(&name);
         }
-        self.commands
-            .borrow_mut()
-            .retain(|_, command| command.owner != *owner);
+        let commands: Vec<_> = self.commands.borrow().keys().cloned().collect();
+        for name in commands {
+            self.remove_command(owner, &name);
+        }
         for listeners in self.listeners.borrow_mut().values_mut() {
             listeners.retain(|listener| listener.owner != *owner);
         }

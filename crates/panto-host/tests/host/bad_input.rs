@@ -1,5 +1,6 @@
 //! Bad input: each is one named diagnostic, and the rest works.
 
+use panto_host::host::ExtensionStatus;
 use pantograph_scripted::{Script, Step};
 use serde_json::json;
 
@@ -79,6 +80,36 @@ fn extensions_that_fail_to_activate_leave_nothing_behind() {
         .extension("fields", "panto.ext.register_tool { name = 's', description = 'd', schema = {} }");
     let said = said(&desk);
     insta::assert_snapshot!(said);
+}
+
+/// Their names are free again, and what they closed on the way may register, too.
+#[test]
+fn extensions_that_fail_to_activate_leave_no_tool_and_no_protocol() {
+    let register = "local tool = { name = 'twice', description = 'd', schema = { type = 'object' }, handler = print }\n\
+                    panto.ext.register_tool(tool)\n\
+                    panto.ext.register_protocol { name = 'spoken', open = print, close = function()\n\
+                      panto.ext.register_command { name = 'closed', description = 'd', handler = print }\n\
+                    end }";
+    let desk = desk()
+        .extension("a_raises", &format!("{register}\nerror('no')"))
+        .extension(
+            "b_loops",
+            &format!("{register}\nwhile true do panto.ext.register_tool(tool) end"),
+        )
+        .extension("c_works", register);
+    let tools = desk.run(async |_, mut live| {
+        ask(&mut live, "go").await;
+        let tools = live.handle.agent().tools();
+        let extensions = live.host.extensions();
+        let works = extensions.iter().find(|it| it.name == "c_works");
+        let works = works.map(|it| it.status.clone());
+        live.end().await;
+        let names = tools.iter().map(|tool| tool.name.to_string());
+        (names.collect::<Vec<_>>(), works)
+    });
+    let names = vec!["twice".to_owned(), "good".to_owned()];
+    assert_eq!(tools, (names, Some(ExtensionStatus::Active)));
+    insta::assert_snapshot!(desk.said().join("\n"));
 }
 
 #[test]

@@ -44,7 +44,7 @@ async fn shutdown_settles_jobs_handlers_and_queued_calls() {
     let lua = machine.lua.clone();
     let start = tokio::time::Instant::now();
     let mut ending = Box::pin(machine.runtime.shutdown(Duration::from_millis(500)));
-    let (outcome, late, ()) = tokio::join!(turn, late.ask("Go."), &mut ending);
+    let (outcome, late, _) = tokio::join!(turn, late.ask("Go."), &mut ending);
     assert!(
         start.elapsed() < Duration::from_millis(600),
         "{:?}",
@@ -77,7 +77,7 @@ async fn calls_of_the_hosts_own_turns_get_the_grace_too() {
         .unwrap_err();
     let start = tokio::time::Instant::now();
     let ending = machine.runtime.shutdown(Duration::from_secs(5));
-    let (outcome, ()) = tokio::join!(turn, ending);
+    let (outcome, _) = tokio::join!(turn, ending);
     assert_eq!(outcome.unwrap().stop, StopReason::Cancelled);
     assert_eq!(results(&agent)[0].1, "stopped by itself");
     assert!(

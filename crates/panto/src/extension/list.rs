@@ -12,22 +12,28 @@ use crate::args::{CommonArgs, ListArgs};
 use crate::compose::Composition;
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
+use crate::signals::leave;
 use crate::streams;
 
 /// Lists the extensions and the rocks. What is wrong with them is on standard error.
 pub(super) fn run(args: &ListArgs, common: &CommonArgs) -> Result<(), Failure> {
     let place = Place::find_for(common, &args.host)?;
-    let (extensions, rocks) = own(async |agents: Handle| {
+    own(async |agents: Handle| {
         let composition = Composition::prepare(place, common, &args.host, agents)?;
         let found = composition.find();
         let host = composition.composer.host(&found);
         let mut host = host.map_err(ComposeError::from)?;
         host.load(&found.sources).await;
         let extensions = host.extensions();
-        host.end(GRACE).await;
-        Ok((extensions, Rocks::find(&composition)?))
-    })?;
-    if args.json {
+        let remains = host.end(GRACE).await;
+        show(&extensions, &Rocks::find(&composition)?, args.json)?;
+        leave(Exit::Done, Some(remains));
+        Ok(())
+    })
+}
+
+fn show(extensions: &[Extension], rocks: &Rocks, as_json: bool) -> Result<(), Failure> {
+    if as_json {
         let extensions: Vec<_> = extensions.iter().map(extension_json).collect();
         streams::print_json(&json!({ "extensions": extensions, "rocks": rocks.to_json() }))
     } else {
