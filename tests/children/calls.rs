@@ -92,6 +92,7 @@ fn arguments_that_are_wrong_begin_nothing() {
             json!({ "agent": "general", "prompt": " \n\t" }),
             json!({ "agent": "general" }),
             json!({ "agent": 7, "prompt": "x" }),
+            json!({ "agent": 7, "prompt": 7, "model": 7, "task": 7 }),
             json!({ "agent": "generel", "prompt": "x" }),
             json!({ "agent": "general", "prompt": "x", "model": "modle" }),
             json!({ "agent": "general", "prompt": "x", "model": "test:modle" }),
@@ -107,6 +108,7 @@ fn arguments_that_are_wrong_begin_nothing() {
     `prompt` is missing: give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     `prompt` is missing: give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     `agent` must be a string; give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
+    there is no argument `task`; the arguments are `agent`, `id`, `prompt`, `model`, `reasoning`; give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     there is no profile `generel`; did you mean `general`? `subagents.models {}` lists all
     the profile `general` cannot run so: expected `provider:alias`, got `modle`
     the profile `general` cannot run so: `test:modle` is not listed; did you mean `test:model`?
