@@ -52,7 +52,7 @@ local function knows(levels, label)
 end
 
 ---@param session panto.ext.SessionInfo
----@param profiles table
+---@param profiles subagents.Catalog
 ---@return string
 local function overview(session, profiles)
   local providers = panto.json.array({})
@@ -100,7 +100,7 @@ end
 
 ---@param name string
 ---@param session panto.ext.SessionInfo
----@param profiles table
+---@param profiles subagents.Catalog
 ---@return string? json
 ---@return string? message
 local function one_profile(name, session, profiles)
@@ -156,7 +156,7 @@ end
 
 --- Answers a query.
 ---@param input table
----@param profiles table the catalog of profiles
+---@param profiles subagents.Catalog
 ---@return string? json
 ---@return string? message
 function M.answer(input, profiles)

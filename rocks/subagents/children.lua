@@ -53,7 +53,7 @@ end
 
 --- The tools of the caller that a child may have, less what its profile takes away.
 ---@param caller panto.Agent
----@param restricted table?
+---@param restricted subagents.Restriction?
 ---@return panto.ToolDeclaration[]? tools
 ---@return string[]|string names, or the message
 ---@return string[]? unmatched

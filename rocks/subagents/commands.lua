@@ -1,6 +1,5 @@
 --- What people see of profiles and children: `/agents`, and `panto session children`.
 local panto = require("panto")
-local children = require("subagents.children")
 local listing = require("subagents.listing")
 local profiles = require("subagents.profiles")
 local uv = require("luv")
@@ -14,9 +13,10 @@ panto agents               lists the profiles for children
 panto agents check [PATH]  examines a file or a directory, by default all that there are
 Flags of panto stand in front: panto --trust agents. With --json behind it, the data.]]
 
----@param profile table
+---@param profile subagents.Profile
 ---@return table
 local function profile_data(profile)
+  local restriction = profile.restriction or {}
   return {
     name = profile.name,
     description = profile.description,
@@ -26,23 +26,17 @@ local function profile_data(profile)
     shadowed_by = profile.shadowed_by,
     model = profile.model,
     reasoning = profile.reasoning,
-    tools = profile.restriction and profile.restriction.allow and panto.json.array(
-      profile.restriction.allow
-    ) or nil,
-    denied_tools = profile.restriction and profile.restriction.deny and panto.json.array(
-      profile.restriction.deny
-    ) or nil,
+    tools = restriction.allow and panto.json.array(restriction.allow) or nil,
+    denied_tools = restriction.deny and panto.json.array(restriction.deny) or nil,
   }
 end
 
----@param diagnostic table
+---@param diagnostic subagents.Diagnostic
 ---@return string
 local function place_of(diagnostic)
   local place = diagnostic.file or "built in"
-  for _, part in ipairs({ diagnostic.line or false, diagnostic.column or false }) do
-    place = part and place .. ":" .. part or place
-  end
-  return place
+  place = diagnostic.line and place .. ":" .. diagnostic.line or place
+  return diagnostic.column and place .. ":" .. diagnostic.column or place
 end
 
 ---@param list table[]
@@ -56,7 +50,7 @@ local function each(list, map)
   return array
 end
 
----@param profile table
+---@param profile subagents.Profile
 ---@return string
 local function profile_text(profile)
   local origin = LAYERS[profile.layer] or profile.layer
@@ -92,7 +86,7 @@ local function profile_text(profile)
   return table.concat(lines, "\n")
 end
 
----@param catalog table
+---@param catalog subagents.Catalog
 ---@return panto.ext.CommandOutput
 local function list(catalog)
   local lines = {}
@@ -195,9 +189,7 @@ function M.register(runs)
   panto.ext.register_command({
     name = "session:children",
     description = "Lists the children of a session: `session:children ID`; of this one without ID.",
-    handler = function(args)
-      return listing.children(args, children)
-    end,
+    handler = listing.children,
   })
 end
 

@@ -83,7 +83,7 @@ return {
       description = models.description,
       schema = models.schema,
       handler = function(input)
-        running.profiles = running.profiles:refresh()
+        running:refresh()
         return catalog.answer(input, running.profiles)
       end,
     })

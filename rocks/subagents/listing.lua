@@ -1,5 +1,6 @@
 --- The children of a stored session, as their files tell of them.
 local panto = require("panto")
+local children = require("subagents.children")
 local ending = require("subagents.ending")
 local manifests = require("subagents.manifest")
 local text = require("subagents.text")
@@ -152,12 +153,11 @@ end
 --- Lists the children of a session.
 ---@async
 ---@param args string the beginning of its id, or nothing
----@param children table
 ---@return panto.ext.CommandOutput
-function M.children(args, children)
+function M.children(args)
   local id, message, sessions = primary(args)
   if not id or not sessions then
-    return { text = message or "this session is not kept", exit_code = 2 }
+    return { text = message, exit_code = 2 }
   end
   local found, lines, width = list(children.directory(sessions, id)), {}, 0
   for _, listed in ipairs(found) do

@@ -194,14 +194,8 @@ end
 --- The catalog as it is now: this one, if nothing has changed.
 ---@return subagents.Catalog
 function Catalog:refresh()
-  local known = {}
-  for _, layer in ipairs(self.layers) do
-    for _, file in ipairs(layer.files) do
-      known[file.path] = file
-    end
-  end
-  local layers, is_new = snapshot.read(self.ext, M.places(self.ext), known)
-  if not is_new and snapshot.are_same(self.layers, layers) then
+  local layers = snapshot.again(self.ext, self.layers)
+  if snapshot.are_same(self.layers, layers) then
     return self
   end
   return resolve(self.ext, layers, self.builtin)
@@ -259,7 +253,7 @@ M.places = snapshot.places
 ---@param ext panto.ext
 ---@return subagents.Catalog
 function M.discover(ext)
-  local layers = snapshot.read(ext, M.places(ext), {})
+  local layers = snapshot.again(ext, {})
   return resolve(ext, layers, builtins(ext))
 end
 
@@ -271,7 +265,7 @@ end
 ---@return integer files_checked
 function M.check(ext, path)
   local places = M.places(ext)
-  local layers, checked = {}, 0
+  local given, checked = nil, 0
   local function examine(entry)
     checked = checked + 1
     return reading.load(ext, entry, true)
@@ -288,19 +282,11 @@ function M.check(ext, path)
     end
     if is_file then
       local file = examine({ path = path, relative = name, stat = stat })
-      layers[1] = { name = "given", files = { file }, diagnostics = {} }
+      given = { name = "given", files = { file }, diagnostics = {} }
     end
-    places = is_file and {} or { { name = "given", dir = path } }
+    places = { { name = "given", dir = path } }
   end
-  local seen = {}
-  for _, place in ipairs(places) do
-    local found = files.find(place.dir, seen)
-    local layer = { name = place.name, files = {}, diagnostics = found.diagnostics }
-    for i, entry in ipairs(found.files) do
-      layer.files[i] = examine(entry)
-    end
-    layers[#layers + 1] = layer
-  end
+  local layers = given and { given } or snapshot.read(places, examine)
   local findings = {}
   for _, diagnostic in ipairs(resolve(ext, layers, path and {} or builtins(ext)).diagnostics) do
     if diagnostic.code ~= "shadows" then

@@ -1,6 +1,7 @@
 --- Tells of children to whoever watches: the session's readers, and other extensions. None of it
 --- is part of a conversation.
 local panto = require("panto")
+local results = require("subagents.results")
 local text = require("subagents.text")
 
 local M = {}
@@ -76,10 +77,8 @@ end
 ---@param run subagents.Run
 function M.ended(run)
   local data, result = tag(run), run.result
-  for key, value in pairs(result) do
-    if key ~= "output" then
-      data[key] = value
-    end
+  for key, value in pairs(results.details(result)) do
+    data[key] = value
   end
   emit("subagents.end", data)
   local said = { result.status }

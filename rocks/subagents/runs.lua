@@ -42,17 +42,22 @@ function M.new(gate, profiles)
   return setmetatable({ gate = gate, profiles = profiles, active = {} }, Runs)
 end
 
+--- Looks for profiles that have changed, and tells what is wrong with them now.
+function Runs:refresh()
+  local now = self.profiles:refresh()
+  if now ~= self.profiles then
+    self.profiles = now
+    diagnostics.profiles(now.diagnostics)
+  end
+end
+
 --- Looks for profiles that have changed, once for the calls of an answer.
 ---@param runs subagents.Runs
 ---@param context panto.ext.ToolContext
 local function refresh(runs, context)
   if runs.looked_for ~= context.batch_id then
     runs.looked_for = context.batch_id
-    local now = runs.profiles:refresh()
-    if now ~= runs.profiles then
-      runs.profiles = now
-      diagnostics.profiles(now.diagnostics)
-    end
+    runs:refresh()
   end
 end
 

@@ -1,17 +1,25 @@
 --- What the layers have, as of one moment.
 local files = require("subagents.files")
 local reading = require("subagents.reading")
+local waking = require("subagents.waking")
 
 local M = {}
+
+--- So many files, then others go on.
+local AT_ONCE = 250
 
 ---@class subagents.Layer
 ---@field name string
 ---@field files subagents.File[]
 ---@field diagnostics subagents.Diagnostic[] of the walk, with `relative`
 
+---@class subagents.LayerPlace
+---@field name string
+---@field dir string
+
 --- Where profiles lie; of two with one name the later counts.
 ---@param ext panto.ext
----@return { name: string, dir: string }[]
+---@return subagents.LayerPlace[]
 function M.places(ext)
   local places = {}
   for i, layer in ipairs(ext.dirs.layers) do
@@ -20,11 +28,13 @@ function M.places(ext)
   return places
 end
 
----@param old table
----@param new table
+---@param found subagents.Found
+---@param file subagents.File
 ---@return boolean
-local function is_same(old, new)
-  return old.size == new.size
+local function is_as_read(found, file)
+  local old, new = file.stat, found.stat
+  return not file.is_fresh
+    and old.size == new.size
     and old.ino == new.ino
     and old.dev == new.dev
     and old.mtime.nsec == new.mtime.nsec
@@ -33,31 +43,45 @@ local function is_same(old, new)
     and old.ctime.sec == new.ctime.sec
 end
 
---- Reads layers; files that are as they were are taken over.
----@param ext panto.ext
----@param places { name: string, dir: string }[]
----@param known table<string, subagents.File> by path
----@return subagents.Layer[] layers
----@return boolean is_new whether a file was read
-function M.read(ext, places, known)
+--- Reads what lies in some places.
+---@param places subagents.LayerPlace[]
+---@param read fun(found: subagents.Found): subagents.File
+---@return subagents.Layer[]
+function M.read(places, read)
   local layers, seen = {}, {}
-  local is_new = false
   for i, place in ipairs(places) do
     local found = files.find(place.dir, seen)
     local layer = { name = place.name, files = {}, diagnostics = found.diagnostics }
     for j, entry in ipairs(found.files) do
-      local file = known[entry.path]
-      if not file or file.is_fresh or not is_same(file.stat, entry.stat) then
-        file, is_new = reading.load(ext, entry, false), true
+      layer.files[j] = read(entry)
+      if j % AT_ONCE == 0 then
+        waking.pause()
       end
-      layer.files[j] = file
     end
     layers[i] = layer
   end
-  return layers, is_new
+  return layers
 end
 
---- Whether two readings have the same files and found the same on their way.
+--- Reads all layers; files that are as they were are taken over.
+---@param ext panto.ext
+---@param before subagents.Layer[]
+---@return subagents.Layer[]
+function M.again(ext, before)
+  local known = {}
+  for _, layer in ipairs(before) do
+    for _, file in ipairs(layer.files) do
+      known[file.path] = file
+    end
+  end
+  return M.read(M.places(ext), function(found)
+    local file = known[found.path]
+    return file and is_as_read(found, file) and file or reading.load(ext, found, false)
+  end)
+end
+
+--- Whether two readings have the same files and found the same on their way. A file that was read
+--- anew is another one.
 ---@param old subagents.Layer[]
 ---@param new subagents.Layer[]
 ---@return boolean

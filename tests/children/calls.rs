@@ -1,5 +1,7 @@
 //! What a call makes of its arguments: which child, with which model, told what.
 
+use std::fs;
+
 use pantograph::{Message, Role};
 use pantograph_scripted::{Call, RecordedRequest, Script, Step};
 use serde_json::{Value, json};
@@ -90,6 +92,7 @@ fn arguments_that_are_wrong_begin_nothing() {
             json!({ "agent": "general", "prompt": " \n\t" }),
             json!({ "agent": "general" }),
             json!({ "agent": 7, "prompt": "x" }),
+            json!({ "agent": 7, "prompt": 7, "model": 7, "task": 7 }),
             json!({ "agent": "generel", "prompt": "x" }),
             json!({ "agent": "general", "prompt": "x", "model": "modle" }),
             json!({ "agent": "general", "prompt": "x", "model": "test:modle" }),
@@ -105,6 +108,7 @@ fn arguments_that_are_wrong_begin_nothing() {
     `prompt` is missing: give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     `prompt` is missing: give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     `agent` must be a string; give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
+    there is no argument `task`; the arguments are `agent`, `id`, `prompt`, `model`, `reasoning`; give `agent` and `prompt` to start a child, or `id` and `prompt` to go on with one
     there is no profile `generel`; did you mean `general`? `subagents.models {}` lists all
     the profile `general` cannot run so: expected `provider:alias`, got `modle`
     the profile `general` cannot run so: `test:modle` is not listed; did you mean `test:model`?
@@ -486,6 +490,20 @@ fn models_are_told_when_they_are_asked_for() {
     {"models":[{"model":"test:free"},{"model":"test:model","reasoning_levels":["low","high"]}],"more":"2 more match; narrow `query`"}
     `limit` must be a whole number
     "#);
+}
+
+/// A profile that a session finds broken while it runs is told of, whichever call finds it.
+#[test]
+fn what_is_wrong_with_a_new_profile_is_told_when_models_are_asked_for() {
+    let desk = calling("subagents.models", &[json!({})]);
+    let file = desk.path("config/panto/agents/broken.md");
+    desk.run(async |_, mut live| {
+        fs::write(&file, "---\nname: broken\ntools: {}\n---\nBroken.\n").unwrap();
+        ask(&mut live, "go").await;
+        live.end().await;
+    });
+    let said = desk.said().join("\n");
+    assert!(said.contains("broken.md"), "{said}");
 }
 
 /// S0-32, S0-39: the description has names and descriptions, bounded, and nothing of the catalog.
