@@ -315,6 +315,29 @@ mod tests {
         assert_eq!(mode(&path), 0o600);
     }
 
+    // Elsewhere no thread can be another user for itself.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_another_s_stays_also_where_a_rename_would_do() {
+        // Nobody else can make a file that is another's.
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let as_nobody = || {
+            let nobody = rustix::thread::Uid::from_raw(65534);
+            rustix::thread::set_thread_uid(nobody).unwrap();
+            put(&path, b"new").unwrap_err().code()
+        };
+        let code = std::thread::scope(|scope| scope.spawn(as_nobody).join().unwrap());
+        assert_eq!(code, "io");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    }
+
     #[test]
     fn what_is_no_file_and_what_is_read_only_stays() {
         let folder = tempfile::tempdir().unwrap();
