@@ -133,8 +133,12 @@ impl Json {
         table.metatable().is_some_and(|mark| mark == self.array)
     }
 
-    /// Marks a table as an array.
-    pub(crate) fn mark(&self, table: &Table) -> mlua::Result<()> {
+    /// Marks a table as an array, so that an empty one is none of names.
+    ///
+    /// # Errors
+    ///
+    /// Lua is out of memory.
+    pub fn mark(&self, table: &Table) -> mlua::Result<()> {
         table.set_metatable(Some(self.array.clone()))
     }
 

@@ -122,6 +122,12 @@ impl Event {
                 value.type_name()
             )));
         }
+        let is_blank = |text: &mlua::LuaString| text.to_string_lossy().trim().is_empty();
+        if &**name == "user_message" && value.as_string().is_some_and(is_blank) {
+            return Err(mlua::Error::runtime(format!(
+                "`{key}` of a `{name}` event must not be empty"
+            )));
+        }
         self.changed.replace(Some(value));
         Ok(())
     }
