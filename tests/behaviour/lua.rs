@@ -210,3 +210,19 @@ fn nothing_to_run_at_a_terminal_is_a_usage_error() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
 }
+
+// Elsewhere there is no device that is always full.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_could_not_be_written_is_an_error_however_it_was_written() {
+    let machine = Machine::without_config();
+    for chunk in ["print(1)", "io.write(1)", "print(1) io.stdout:flush()"] {
+        let mut command = machine.command(&["lua", "-e", chunk]);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        command.stdout(full.unwrap());
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{chunk}: {said}");
+        assert!(said.contains("could not write the output"), "{said}");
+    }
+}

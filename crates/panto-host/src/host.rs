@@ -133,6 +133,9 @@ impl Host {
     /// [`HostError`].
     pub fn open(options: HostOptions) -> Result<Self, HostError> {
         let lua = new_state();
+        lua.load(include_str!("host/text_only.lua"))
+            .set_name("=[panto]")
+            .exec()?;
         let hooks = Arc::new(HostHooks::new(&options));
         let around = Arc::clone(&hooks);
         let late = shared::Late::default();

@@ -111,6 +111,11 @@ impl fmt::Debug for Chosen {
 }
 
 impl Models {
+    /// Whether a protocol is there without any extension.
+    pub fn has_protocol(&self, name: &str) -> bool {
+        self.registry.names().any(|known| known == name)
+    }
+
     /// The models of the catalog and of `config`, reached over the protocols of `registry`. No
     /// key is known: see [`Models::with_keys`].
     pub fn new(config: Arc<Config>, registry: ProtocolRegistry) -> Self {

@@ -76,6 +76,7 @@ fn frontmatter(lua: &Lua, json: &Json, read: &Frontmatter<'_>) -> Reply {
         None => Value::Nil,
     };
     let diagnostics = lua.create_table()?;
+    json.mark(&diagnostics)?;
     for diagnostic in &read.diagnostics {
         diagnostics.raw_push(diagnostic_to_lua(lua, diagnostic)?)?;
     }

@@ -71,6 +71,7 @@ impl Class for LuaConversation {
         methods.add("messages", |lua, state, this, _| {
             let snapshot = this.0.borrow().clone();
             let list = lua.create_table_with_capacity(snapshot.len(), 0)?;
+            state.json.mark(&list)?;
             for message in snapshot.messages() {
                 list.raw_push(message_table(lua, &state.json, message)?)?;
             }

@@ -15,6 +15,7 @@ use crate::closing::Closing;
 use crate::descriptors::Descriptors;
 use crate::fs_event::Watches;
 use crate::handle::Handles;
+use crate::process::Children;
 use crate::queue::{Inbox, Queue};
 use crate::steps::Steps;
 use crate::tasks::Tasks;
@@ -55,6 +56,7 @@ struct Inner {
     stopped: Cell<bool>,
     metrics: Metrics,
     watches: Watches,
+    children: Rc<Children>,
     terminal: Original,
     terminal_is_taken: Box<dyn Fn() -> bool>,
     // Dropped last: the descriptors that it watches go first.
@@ -109,6 +111,7 @@ impl Uv {
             stopped: Cell::new(false),
             metrics: Metrics::default(),
             watches: Watches::default(),
+            children: Rc::default(),
             terminal: Original::default(),
             terminal_is_taken: parts.terminal_is_taken,
         }));
@@ -236,6 +239,10 @@ impl Uv {
 
     pub(crate) fn watches(&self) -> &Watches {
         &self.0.watches
+    }
+
+    pub(crate) fn children(&self) -> &Rc<Children> {
+        &self.0.children
     }
 
     pub(crate) fn terminal(&self) -> &Original {

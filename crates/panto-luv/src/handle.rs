@@ -104,6 +104,9 @@ pub(crate) trait Handle: 'static {
         Ok(())
     }
 
+    /// The loop does not wait for it any more.
+    fn unreferenced(&self) {}
+
     /// Does what another thread asked for.
     fn wake(&self, _uv: &Uv) {}
 
@@ -210,7 +213,9 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
         Ok(())
     })?;
     api.function("unref", |call| {
-        call.any_handle(1)?.base().set_referenced(call.uv, false);
+        let handle = call.any_handle(1)?;
+        handle.base().set_referenced(call.uv, false);
+        handle.unreferenced();
         Ok(())
     })?;
     api.function("close", close)?;

@@ -54,6 +54,7 @@
 
 mod install;
 pub use install::{InstallError, Options, install};
+pub use process::kill_children;
 
 mod event_loop;
 pub use event_loop::{AlreadyRunning, Driver, Mode, Remote, Uv};

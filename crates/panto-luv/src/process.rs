@@ -17,7 +17,11 @@ use crate::failure::Failure;
 use crate::handle::{Base, Handle, Kind, Shell};
 use crate::signals;
 
+mod children;
 mod options;
+
+pub(crate) use children::Children;
+pub use children::kill_children;
 
 /// A child. Active until it ends.
 pub(crate) struct Process {
@@ -34,6 +38,11 @@ impl Handle for Process {
 
     fn shut(&self, _uv: &Uv) {
         self.callback.take();
+        children::let_go(self.pid);
+    }
+
+    fn unreferenced(&self) {
+        children::let_go(self.pid);
     }
 }
 
@@ -83,7 +92,9 @@ pub(crate) fn register(api: &mut Api<'_>) -> mlua::Result<()> {
 fn spawn(call: &Call<'_>) -> Result<MultiValue, Failure> {
     let child = options::read(call)?;
     let callback = call.optional_callback(3)?;
+    let whole = child.whole();
     let (mut child, pid) = child.start(call.uv)?;
+    children::began(call.uv, pid, whole);
     let userdata = call.adopt(Process {
         base: Base::new(Kind::Process),
         pid,
@@ -93,10 +104,12 @@ fn spawn(call: &Call<'_>) -> Result<MultiValue, Failure> {
     let process = Rc::clone(&userdata.borrow::<Shell<Process>>()?.0);
     process.base.set_active(call.uv, true);
     let queue = Rc::clone(call.uv.queue());
+    let children = Rc::clone(call.uv.children());
     // Detached: a child whose handle is closed is still to be reaped.
     call.uv.tasks().spawn_detached(async move {
         if let Ok(status) = child.wait().await {
             process.ended.set(true);
+            children::ended(&children, pid);
             queue.push(move |uv| process.end(uv, status));
         }
     });

@@ -68,6 +68,7 @@ pub use handle::LuaHandle;
 pub use headers::{LUA_HEADERS, LUA_RELEASE};
 pub use hooks::Hooks;
 pub use options::{DEFAULT_STEP_LIMIT, Options, Progress};
+pub use panto_luv::kill_children;
 pub use protocol::EffortLevel;
 pub use runtime::{LuaRuntime, OpenError, Remains};
 pub use tools::RegisterError;

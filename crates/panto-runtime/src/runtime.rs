@@ -1,10 +1,11 @@
 //! The runtime of one Lua state: made on the thread that owns it, and driven there.
 
 use std::cell::RefCell;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -278,11 +279,39 @@ impl LuaRuntime {
         executor.force_all(&self.lua);
         self.uv().end();
         self.run_until(turns.settled()).await;
+        self.end_children(grace).await;
         executor.close_protocols(&self.lua);
         executor.close_inbox(&self.lua);
         Remains { _runtime: self }
     }
 }
+
+impl LuaRuntime {
+    /// Ends the children that are not detached: they are asked, then killed.
+    async fn end_children(&mut self, grace: Duration) {
+        let uv = self.uv().clone();
+        if !uv.has_children() {
+            return;
+        }
+        uv.stop_children(false);
+        let clock = self.executor.agents.clone();
+        let ended = poll_fn(|_| match uv.has_children() {
+            // It is asked again after each pass of the loop.
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        });
+        let waited = {
+            let _clock = clock.enter();
+            tokio::time::timeout(grace.min(CHILDREN), ended)
+        };
+        if self.run_until(waited).await.is_err() {
+            uv.stop_children(true);
+        }
+    }
+}
+
+/// How long children may take to end when they are asked.
+const CHILDREN: Duration = Duration::from_millis(500);
 
 /// A runtime that has been shut down. Dropping it closes the Lua state.
 pub struct Remains {
@@ -293,6 +322,7 @@ impl Drop for LuaRuntime {
     fn drop(&mut self) {
         self.executor.close_inbox(&self.lua);
         self.driver.uv().end();
+        self.driver.uv().stop_children(false);
         self.closing = Some(self.executor.enter_closing(&self.lua));
     }
 }

@@ -196,7 +196,7 @@ impl Standalone {
         let prelude: Table = lua
             .load(include_str!("standalone/prelude.lua"))
             .set_name("=[panto]")
-            .call(take_failure)?;
+            .call((take_failure, raw::output_failed(&lua)?))?;
         let modules = Modules::offer(&lua, &prelude, &failures, options)?;
         Ok(Self {
             lua,

@@ -134,8 +134,17 @@ impl Failure {
 }
 
 /// The harmless form of a text whose first line has its place already; the others are indented.
+/// What is too long is cut: text from outside has any length.
 pub(crate) fn indented(text: &str) -> String {
-    sanitize(text).trim_end().replace('\n', "\n    ")
+    /// In characters.
+    const LONGEST: usize = 10_000;
+    let (text, rest) = match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => (&text[..end], "…"),
+        None => (text, ""),
+    };
+    let mut text = sanitize(text);
+    text.push_str(rest);
+    text.trim_end().replace('\n', "\n    ")
 }
 
 impl From<ChooseError> for Failure {

@@ -118,7 +118,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub(crate) fn leave_what_cannot_be_closed() {
     panto_runtime::when_closing_takes_longer(CLOSING, || {
         streams::warn("Lua did not end: a finalizer (`__gc`) does not come back");
-        std::process::exit(i32::from(LEAVING.load(Ordering::SeqCst)));
+        exit_now(LEAVING.load(Ordering::SeqCst));
     });
 }
 
@@ -128,6 +128,12 @@ pub(crate) fn leave(exit: Exit, remains: Option<Remains>) -> Exit {
     LEAVING.store(exit.code(), Ordering::SeqCst);
     drop(remains);
     exit
+}
+
+/// Ends the process where it is, and programs that it has started.
+fn exit_now(code: u8) -> ! {
+    panto_runtime::kill_children();
+    std::process::exit(i32::from(code))
 }
 
 async fn answer(
@@ -148,11 +154,11 @@ async fn answer(
             Some((_, first)) if first.elapsed() < AT_ONCE => continue,
             None if !state.over => state.heard = Some((exit, Instant::now())),
             // The session is safe: whatever was appended to it is on disk.
-            _ => std::process::exit(i32::from(exit.code())),
+            _ => exit_now(exit.code()),
         }
         tokio::spawn(async move {
             tokio::time::sleep(PATIENCE).await;
-            std::process::exit(i32::from(exit.code()));
+            exit_now(exit.code());
         });
         shared.first.notify_waiters();
         if let Some(session) = &state.session {

@@ -69,6 +69,17 @@ pub struct Diagnostic {
     pub position: Option<Position>,
 }
 
+/// No message is longer, in characters: what an extension says has any length.
+const LONGEST: usize = 2000;
+
+fn shortened(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(LONGEST) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
 impl Diagnostic {
     /// Something is not as its author meant it.
     pub fn warning(message: impl Into<String>) -> Self {
@@ -89,7 +100,7 @@ impl Diagnostic {
         Self {
             level,
             extension: None,
-            message: message.into(),
+            message: shortened(message.into()),
             position: None,
         }
     }

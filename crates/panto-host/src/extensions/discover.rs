@@ -107,11 +107,16 @@ impl Found {
         };
         let (file, dir, stem) = if metadata.is_dir() {
             let file = path.join("init.lua");
-            if !file.is_file() {
-                return;
+            match fs::symlink_metadata(&file) {
+                Ok(_) if !file.is_file() => return self.no_file(&file),
+                Ok(_) => {}
+                Err(_) => return,
             }
             (file, path.to_owned(), path.file_name())
-        } else if metadata.is_file() && path.extension().is_some_and(|end| end == "lua") {
+        } else if path.extension().is_some_and(|end| end == "lua") {
+            if !metadata.is_file() {
+                return self.no_file(path);
+            }
             let dir = path.parent().unwrap_or(path);
             (path.to_owned(), dir.to_owned(), path.file_stem())
         } else {
@@ -128,6 +133,11 @@ impl Found {
                 module: None,
             });
         }
+    }
+
+    fn no_file(&mut self, path: &Path) {
+        let diagnostic = Diagnostic::warning("this is no file, so it is no extension");
+        self.diagnostics.push(diagnostic.at(path));
     }
 
     fn unreadable(&mut self, path: &Path, error: &io::Error) {

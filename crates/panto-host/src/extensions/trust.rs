@@ -1,9 +1,11 @@
 //! Which projects the user trusts: a list of directories in the data home.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +34,9 @@ pub enum TrustError {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct List {
+    /// By root: which directory had that path when it was trusted.
     #[serde(default)]
-    projects: BTreeSet<String>,
+    directories: BTreeMap<String, String>,
 }
 
 impl TrustStore {
@@ -49,18 +52,22 @@ impl TrustStore {
     }
 
     /// Whether the project with this root is trusted. A link to it is the same project; what lies
-    /// below or above it is not.
+    /// below or above it is not, and neither is another directory that has its path by now.
     ///
     /// # Errors
     ///
     /// [`TrustError`]; then nothing is trusted.
     pub fn is_trusted(&self, root: &Path) -> Result<bool, TrustError> {
         let list = self.read()?;
-        if list.projects.is_empty() {
+        if list.directories.is_empty() {
             return Ok(false);
         }
-        let root = root.canonicalize();
-        Ok(root.is_ok_and(|root| list.projects.contains(&key(&root))))
+        let Ok(root) = root.canonicalize() else {
+            return Ok(false);
+        };
+        let trusted = list.directories.get(&key(&root));
+        let is_same = |trusted: &String| identity(&root).is_ok_and(|identity| identity == *trusted);
+        Ok(trusted.is_some_and(is_same))
     }
 
     /// Trusts the project; gives whether it was not trusted before.
@@ -69,10 +76,13 @@ impl TrustStore {
     ///
     /// [`TrustError`]; the list is as it was.
     pub fn trust(&self, root: &Path) -> Result<bool, TrustError> {
-        let root = root
-            .canonicalize()
-            .map_err(|error| TrustError::NoDirectory(root.to_owned(), error))?;
-        self.change(|projects| projects.insert(key(&root)))
+        let none = |error| TrustError::NoDirectory(root.to_owned(), error);
+        let root = root.canonicalize().map_err(none)?;
+        let identity = identity(&root).map_err(none)?;
+        self.change(|directories| {
+            let before = directories.insert(key(&root), identity.clone());
+            before.as_ref() != Some(&identity)
+        })
     }
 
     /// Trusts the project no more; gives whether it was trusted.
@@ -83,7 +93,7 @@ impl TrustStore {
     pub fn revoke(&self, root: &Path) -> Result<bool, TrustError> {
         // What is gone can still be taken from the list.
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        self.change(|projects| projects.remove(&key(&root)))
+        self.change(|directories| directories.remove(&key(&root)).is_some())
     }
 
     /// The trusted projects, sorted.
@@ -92,12 +102,18 @@ impl TrustStore {
     ///
     /// [`TrustError`].
     pub fn list(&self) -> Result<Vec<PathBuf>, TrustError> {
-        let projects = self.read()?.projects.into_iter();
-        Ok(projects.map(|key| path_of(&key)).collect())
+        let directories = self.read()?.directories.into_keys();
+        Ok(directories.map(|key| path_of(&key)).collect())
     }
 
     fn read(&self) -> Result<List, TrustError> {
-        match fs::read(&self.file) {
+        // Reading a pipe would wait for whoever writes.
+        let kind = fs::metadata(&self.file).map(|metadata| metadata.is_file());
+        let read = match kind {
+            Ok(false) => Err(io::Error::other("it is no file")),
+            _ => fs::read(&self.file),
+        };
+        match read {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|error| TrustError::Damaged(self.file.clone(), error)),
             // Nothing is below a file.
@@ -115,7 +131,7 @@ impl TrustStore {
 
     fn change(
         &self,
-        change: impl FnOnce(&mut BTreeSet<String>) -> bool,
+        change: impl FnOnce(&mut BTreeMap<String, String>) -> bool,
     ) -> Result<bool, TrustError> {
         let failed = |error| TrustError::File(self.file.clone(), error);
         let dir = self.file.parent().unwrap_or(Path::new("/"));
@@ -123,7 +139,7 @@ impl TrustStore {
         let lock = fs::File::create(self.file.with_extension("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let mut list = self.read()?;
-        let changed = change(&mut list.projects);
+        let changed = change(&mut list.directories);
         if changed {
             let text = serde_json::to_vec_pretty(&list)
                 .map_err(|error| failed(io::Error::other(error)))?;
@@ -135,6 +151,18 @@ impl TrustStore {
         }
         Ok(changed)
     }
+}
+
+/// What a directory keeps when it is moved, and another one at its path does not have.
+fn identity(dir: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(dir)?;
+    let born = metadata.created().ok();
+    let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    Ok(match born {
+        // Numbers of devices may change when the system starts anew.
+        Some(born) => format!("{} born {}", metadata.ino(), born.as_nanos()),
+        None => format!("{} on {}", metadata.ino(), metadata.dev()),
+    })
 }
 
 /// A path as text, one to one: bytes that are no UTF-8 are written as hexadecimal.

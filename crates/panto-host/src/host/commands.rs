@@ -87,6 +87,14 @@ pub enum RunCommandError {
     /// It raised an error.
     #[error("{0}")]
     Failed(Failure),
+    /// It gave nil and what went wrong.
+    #[error("the command `/{name}` failed: {wrong}")]
+    Gave {
+        /// The command.
+        name: String,
+        /// What went wrong. Its text is from outside.
+        wrong: String,
+    },
     /// It returned something that is no output.
     #[error("the command `/{name}` returned {wrong}")]
     Output {
@@ -241,6 +249,13 @@ impl Shared {
         };
         let mut output = CommandOutput::default();
         let mut prompt = None;
+        if let (Some(Value::Nil), Some(Value::String(wrong))) = (returned.front(), returned.get(1))
+        {
+            return Err(RunCommandError::Gave {
+                name: name.to_owned(),
+                wrong: wrong.to_string_lossy(),
+            });
+        }
         match returned.front() {
             Some(Value::String(text)) => output.text = Some(text.to_string_lossy()),
             Some(Value::Table(table)) => {

@@ -130,6 +130,10 @@ impl Event {
                 value.type_name()
             ));
         }
+        let is_blank = |text: &mlua::LuaString| text.to_string_lossy().trim().is_empty();
+        if &**name == "user_message" && value.as_string().is_some_and(is_blank) {
+            return Err(format!("`{key}` of a `{name}` event must not be empty"));
+        }
         let written = match &self.json {
             Some(json) if key == "input" => json.encode(&value).map_err(|error| error.to_string()),
             _ => Ok("{}".to_owned()),

@@ -98,6 +98,7 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         words.iter().all(|word| text.contains(word.as_str()))
     };
     let list = lua.create_table()?;
+    shared.module.json().mark(&list)?;
     let chosen = offered
         .iter()
         .filter(|offered| match &provider {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mlua::Lua;
+use mlua::{Lua, Value};
 use panto_lua::{Arg, Args, Fault, Reply, values};
 
 use super::events::NAMES;
@@ -32,9 +32,14 @@ pub(super) fn register_protocol(
     mut args: Args,
 ) -> Reply {
     let owner = shared.acting(owner);
-    let name = shared
-        .handle
-        .register_protocol(&owner, args.next("protocol"))?;
+    let argument = args.next("protocol");
+    if let Ok(Value::String(name)) = argument.table()?.raw_get("name") {
+        let name = name.to_string_lossy();
+        if shared.options.models.has_protocol(&name) {
+            return Err(argument.wrong(format_args!("the protocol `{name}` is panto's own")));
+        }
+    }
+    let name = shared.handle.register_protocol(&owner, argument)?;
     shared.protocol_owners.borrow_mut().insert(name, owner);
     values(lua, ())
 }

@@ -169,3 +169,58 @@ fn a_large_schema_is_taken() {
     );
     assert_eq!(said(&desk), "");
 }
+
+#[test]
+fn what_is_panto_s_own_is_not_taken_and_bytecode_is_not_loaded() {
+    let desk = desk()
+        .extension(
+            "a_protocol",
+            "panto.ext.register_protocol { name = 'scripted', open = print }",
+        )
+        .extension(
+            "b_bytecode",
+            "local bytes = string.dump(function() return 1 end)\n\
+             for _, mode in ipairs { 'b', 'bt', 't' } do\n\
+               local chunk, message = load(bytes, 'x', mode)\n\
+               assert(chunk == nil and type(message) == 'string', mode)\n\
+             end\n\
+             assert(not load(bytes))\n\
+             local env = {}\n\
+             load('x = 1', 'x', 't', env)()\n\
+             assert(env.x == 1 and load('return ...')(2) == 2)\n\
+             local file = io.open('bytecode.luac', 'wb') file:write(bytes) file:close()\n\
+             local loaded, ran = loadfile('bytecode.luac'), pcall(dofile, 'bytecode.luac')\n\
+             os.remove('bytecode.luac')\n\
+             assert(not loaded and not ran)",
+        );
+    insta::assert_snapshot!(said(&desk), @"error: ROOT/config/panto/extensions/a_protocol.lua:3: extension `a_protocol`: bad argument 'protocol' to 'register_protocol' (the protocol `scripted` is panto's own)");
+}
+
+#[test]
+fn a_long_error_is_cut() {
+    let desk = desk().extension("long", "error(('x'):rep(5e6))");
+    let said = said(&desk);
+    assert!(said.len() < 3000, "{}", said.len());
+    assert!(said.contains("extension `long`: xxx"), "{said}");
+}
+
+#[test]
+fn an_empty_message_is_refused_where_it_is_made() {
+    let desk = desk().extension(
+        "empties",
+        "panto.ext.on('user_message', function(event) event.text = ' ' end)\n\
+         panto.ext.on('turn_end', function() panto.ext.agent:submit('') end)",
+    );
+    insta::assert_snapshot!(said(&desk));
+}
+
+#[test]
+fn lists_are_arrays_in_json_when_they_are_empty() {
+    let desk = desk().extension(
+        "lists",
+        "local list = panto.ext.models { query = 'no such model at all' }\n\
+         assert(panto.json.encode(list) == '[]')\n\
+         assert(panto.json.encode(panto.conversation():messages()) == '[]')",
+    );
+    assert_eq!(said(&desk), "");
+}

@@ -14,6 +14,7 @@ fn desk() -> Desk {
          register('nothing', function() end)\n\
          register('data', function() return { text = 't', data = { n = 1, list = panto.json.array {} }, exit_code = 3 } end)\n\
          register('wrong', function() return { exit_code = 'high' } end)\n\
+         register('says', function() return nil, 'went wrong' end)\n\
          register('raises', function() error('broken') end)\n\
          register('waits', function() require('luv').sleep(0) local uv, co = require('luv'), coroutine.running()\n\
            uv.new_timer():start(1, 0, function() coroutine.resume(co, 'waited') end) return coroutine.yield() end)\n\
@@ -50,6 +51,9 @@ fn commands_give_text_data_and_exit_codes() {
                 _ => assert!(matches!(error, RunCommandError::Unknown { .. })),
             }
         }
+        let error = host.command("says", "").await.unwrap_err();
+        assert!(matches!(error, RunCommandError::Gave { .. }));
+        assert_eq!(error.to_string(), "the command `/says` failed: went wrong");
         let near = host.command("gret", "").await.unwrap_err().to_string();
         assert_eq!(near, "there is no command `/gret`; did you mean `greet`?");
         live.end().await;

@@ -102,6 +102,16 @@ fn the_list_of_trusted_projects_knows_roots_through_links_and_nothing_beside_the
     // Whoever has the path later is another project.
     std::fs::remove_dir_all(&project).unwrap();
     assert!(!store.is_trusted(&project).unwrap());
+    std::fs::create_dir(&project).unwrap();
+    assert!(!store.is_trusted(&project).unwrap());
+    assert!(store.trust(&project).unwrap());
+    std::fs::rename(&project, desk.path("moved")).unwrap();
+    std::fs::create_dir(&project).unwrap();
+    assert!(!store.is_trusted(&project).unwrap());
+    std::fs::remove_dir(&project).unwrap();
+    std::fs::rename(desk.path("moved"), &project).unwrap();
+    assert!(store.is_trusted(&project).unwrap());
+    std::fs::remove_dir(&project).unwrap();
     assert!(
         store
             .revoke(
@@ -118,4 +128,11 @@ fn the_list_of_trusted_projects_knows_roots_through_links_and_nothing_beside_the
     std::fs::write(desk.path("data/panto/trust.json"), "no JSON").unwrap();
     let error = store.is_trusted(&project).unwrap_err().to_string();
     assert!(error.contains("is damaged"), "{error}");
+    std::fs::remove_file(desk.path("data/panto/trust.json")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(desk.path("data/panto/trust.json"))
+        .status();
+    assert!(made.unwrap().success());
+    let error = store.is_trusted(&project).unwrap_err().to_string();
+    assert!(error.contains("could not use the list"), "{error}");
 }

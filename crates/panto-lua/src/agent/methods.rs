@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, Value};
 use pantograph::{
-    EditError, Metadata, Outcome, Prompt, Sender, StopReason, Submission, Timing, ToolSet,
+    Block, EditError, Metadata, Outcome, Prompt, Sender, StopReason, Submission, Timing, ToolSet,
     with_causes,
 };
 
@@ -67,7 +67,13 @@ fn turns(methods: &Methods<'_, LuaAgent>) -> mlua::Result<()> {
         values(lua, job)
     })?;
     methods.add("submit", |lua, _, this, mut args| {
-        let blocks = blocks_argument(&args.next("prompt"))?;
+        let argument = args.next("prompt");
+        let blocks = blocks_argument(&argument)?;
+        let is_blank =
+            |block: &Block| matches!(block, Block::Text { text, .. } if text.trim().is_empty());
+        if blocks.iter().all(is_blank) {
+            return Err(argument.wrong("a message must not be empty"));
+        }
         let mut timing = Timing::Steering;
         if let Some(options) = args.next("options").given() {
             let options = options.options(&["followup"])?;

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use mlua::{LuaString, Table, Value};
 use rustix::net::SocketType;
 
+use super::children::Whole;
 use crate::call::Call;
 use crate::event_loop::Uv;
 use crate::failure::Failure;
@@ -128,6 +129,13 @@ fn variables(entries: &[OsString]) -> BTreeMap<&OsStr, &OsStr> {
 const STANDARD: usize = 3;
 
 impl Child {
+    pub(super) fn whole(&self) -> Whole {
+        match self.detached {
+            true => Whole::Group,
+            false => Whole::Process,
+        }
+    }
+
     fn read_stdio(&mut self, call: &Call<'_>, options: &Table) -> Result<(), Failure> {
         let what = "a list of descriptors and streams";
         let list = match options.get::<Value>("stdio")? {

@@ -1,6 +1,6 @@
 -- What the interpreter needs of Lua itself: chunks run as those of the reference's program `lua` do. Given the functions
 -- that Rust has for it; loaded before any chunk can change the libraries.
-local take_failure = ...
+local take_failure, has_failed = ...
 local coroutine, debug, error, load, loadfile, pcall = coroutine, debug, error, load, loadfile, pcall
 local globals, rawget, setmetatable, tostring, type, xpcall = _G, rawget, setmetatable, tostring, type, xpcall
 local getmetatable, traceback, stdout = debug.getmetatable, debug.traceback, io.stdout
@@ -95,7 +95,11 @@ end
 function M.flush()
   -- Raises if the chunk has closed it.
   local ok, done, message = pcall(stdout.flush, stdout)
-  return ok and not done and "could not write the output: " .. tostring(message) or nil
+  if ok and not done then
+    return "could not write the output: " .. tostring(message)
+  end
+  -- `print` flushes by itself, and lets what went wrong go.
+  return ok and has_failed(stdout) and "could not write the output" or nil
 end
 
 --- A loader that raises what Rust gives after nil.

@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use libc::c_int;
-use mlua::{Lua, LuaOptions, StdLib};
+use mlua::{Lua, LuaOptions, StdLib, ffi};
 use nix::errno::Errno;
 
 use crate::raw::{Main, Running};
@@ -21,6 +21,22 @@ pub(super) fn new_state(libraries: StdLib) -> Lua {
     // SAFETY: what mlua cannot check is what the state's chunks do with the `debug` library, with bytecode and with
     // modules in C. Whoever runs a chunk here runs it with all the rights of the process, as a program in C.
     unsafe { Lua::unsafe_new_with(libraries, LuaOptions::new()) }
+}
+
+/// A function that tells whether writing to a file of Lua's has failed, at any time before.
+pub(super) fn output_failed(lua: &Lua) -> mlua::Result<mlua::Function> {
+    // SAFETY: the function keeps to Lua's calling convention, and holds no Rust value.
+    unsafe { lua.create_c_function(has_failed) }
+}
+
+unsafe extern "C-unwind" fn has_failed(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: what Lua knows as a file begins with the C library's, which is there while it is open.
+    unsafe {
+        let file = ffi::luaL_checkudata(state, 1, c"FILE*".as_ptr());
+        let failed = libc::ferror(*file.cast::<*mut libc::FILE>()) != 0;
+        ffi::lua_pushboolean(state, c_int::from(failed));
+    }
+    1
 }
 
 /// Adds libraries to such a state.
