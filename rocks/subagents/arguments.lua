@@ -35,18 +35,16 @@ end
 ---@param input table
 ---@param known string[]
 ---@param takes? table<string, string> types other than text
----@return string? message
+---@return string? message the same for the same input, whatever order it is in
 function M.check(input, known, takes)
   local is_known = {}
   for _, name in ipairs(known) do
     is_known[name] = true
   end
   local unknown = {}
-  for name, value in pairs(input) do
+  for name in pairs(input) do
     if not is_known[name] then
       unknown[#unknown + 1] = tostring(name)
-    elseif not M.is_absent(value) and type(value) ~= (takes and takes[name] or "string") then
-      return ("`%s` must be a %s"):format(name, takes and takes[name] or "string")
     end
   end
   if #unknown > 0 then
@@ -58,6 +56,12 @@ function M.check(input, known, takes)
       quoted(unknown),
       quoted(known)
     )
+  end
+  for _, name in ipairs(known) do
+    local wanted = takes and takes[name] or "string"
+    if not M.is_absent(input[name]) and type(input[name]) ~= wanted then
+      return ("`%s` must be a %s"):format(name, wanted)
+    end
   end
 end
 

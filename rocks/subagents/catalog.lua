@@ -52,12 +52,12 @@ local function knows(levels, label)
 end
 
 ---@param session panto.ext.SessionInfo
----@param profiles table
+---@param profiles subagents.Catalog
 ---@return string
 local function overview(session, profiles)
   local providers = panto.json.array({})
   for _, provider in ipairs(panto.ext.models() or {}) do
-    if provider.configured or provider.usable then
+    if provider.configured or (provider.usable and provider.models > 0) then
       table.insert(providers, {
         name = provider.name,
         models = provider.models,
@@ -92,7 +92,7 @@ local function one_model(reference, session)
   end
   local default = session.reasoning
   local answer = described(model, knows(model.reasoning, default) and default or nil)
-  if default and not answer.default_reasoning then
+  if default and not answer.default_reasoning and #model.reasoning > 0 then
     answer.note = ("it does not know the inherited level `%s`: give `reasoning`"):format(default)
   end
   return json(answer)
@@ -100,22 +100,21 @@ end
 
 ---@param name string
 ---@param session panto.ext.SessionInfo
----@param profiles table
+---@param profiles subagents.Catalog
 ---@return string? json
 ---@return string? message
 local function one_profile(name, session, profiles)
-  local profile = profiles.by_name[name]
+  local profile, unknown = profiles:find(name)
   if not profile then
-    local near = profiles:near(name)
-    local hint = #near > 0 and ("; did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
-    return nil, ("there is no profile `%s`%s"):format(name, hint)
+    return nil, unknown
   end
   local reference = profile.model or session.model
-  local reasoning = profile.reasoning or session.reasoning
   local model, message = panto.ext.models({ model = reference })
   if not model then
     return nil, ("the profile `%s` asks for `%s`: %s"):format(name, reference, message)
   end
+  local takes_none = model.reasoning and #model.reasoning == 0
+  local reasoning = profile.reasoning or (not takes_none and session.reasoning or nil)
   local answer = described(model, reasoning)
   answer.agent, answer.description = profile.name, profile.description
   local config, wrong = panto.ext.resolve_model({ model = reference, reasoning = reasoning or "" })
@@ -157,7 +156,7 @@ end
 
 --- Answers a query.
 ---@param input table
----@param profiles table the catalog of profiles
+---@param profiles subagents.Catalog
 ---@return string? json
 ---@return string? message
 function M.answer(input, profiles)
@@ -177,6 +176,9 @@ function M.answer(input, profiles)
     if arguments.is_absent(given[name]) then
       given[name] = nil
     end
+  end
+  if given.limit and math.type(given.limit) ~= "integer" then
+    return nil, "`limit` must be a whole number"
   end
   local exact = given.model and "model" or given.agent and "agent"
   if exact and (given.provider or given.query or (given.model and given.agent)) then

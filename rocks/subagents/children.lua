@@ -3,6 +3,7 @@ local panto = require("panto")
 local manifests = require("subagents.manifest")
 local prompts = require("subagents.prompts")
 local restriction = require("subagents.restriction")
+local text = require("subagents.text")
 local uv = require("luv")
 
 local M = {}
@@ -52,7 +53,7 @@ end
 
 --- The tools of the caller that a child may have, less what its profile takes away.
 ---@param caller panto.Agent
----@param restricted table?
+---@param restricted subagents.Restriction?
 ---@return panto.ToolDeclaration[]? tools
 ---@return string[]|string names, or the message
 ---@return string[]? unmatched
@@ -107,6 +108,13 @@ local function built(agent, build)
   error(failure, 0)
 end
 
+--- What people are told an agent is: on one line, and of so many bytes as a label can have.
+---@param profile string
+---@return string
+local function label(profile)
+  return (text.cut(text.one_line(text.text(profile)), 100))
+end
+
 ---@class subagents.Beginning
 ---@field session panto.ext.SessionInfo
 ---@field caller panto.Agent
@@ -114,7 +122,6 @@ end
 ---@field body string
 ---@field config panto.Config
 ---@field tool_call_id string
----@field label string
 
 --- Begins a child. Nothing of it is on disk before its first answer.
 ---@async
@@ -132,7 +139,7 @@ function M.begin(options)
     config = options.config,
     store = store,
     cwd = session.cwd,
-    label = options.label,
+    label = label(profile.name),
   })
   if not agent then
     return nil, message
@@ -228,14 +235,14 @@ local function note_drift(child, before, message, profile)
       notices[#notices + 1] = "it now also has the tools " .. table.concat(new, ", ")
     end
   end
-  local text = message.blocks[1] and message.blocks[1].text or ""
-  if text == prompts.ROLE then
-    text = ""
+  local body = message.blocks[1] and message.blocks[1].text or ""
+  if body == prompts.ROLE then
+    body = ""
   end
   local keeps = "; the child keeps what it began with"
   if not profile then
     notices[#notices + 1] = ("the profile `%s` is gone"):format(child.profile) .. keeps
-  elseif (profile.body()) ~= text then
+  elseif (profile.body()) ~= body then
     notices[#notices + 1] = ("the profile `%s` has changed"):format(child.profile) .. keeps
   end
 end
@@ -247,7 +254,6 @@ end
 ---@field profiles subagents.Catalog
 ---@field placeholder panto.Config until it is known which one it is
 ---@field configure fun(last: subagents.Stamp?): panto.Config?, string?
----@field label fun(profile: string): string
 
 --- Goes on with a child. It is locked from then on.
 ---@async
@@ -275,7 +281,7 @@ function M.go_on(options)
     store = store,
     session_id = id,
     cwd = session.cwd,
-    label = options.label(manifest.profile),
+    label = label(manifest.profile),
   })
   if not agent then
     return nil, M.refusal(id, failure, why)
@@ -323,8 +329,7 @@ end
 --- The child that a call began or went on with, if one is on disk.
 ---@param session panto.ext.SessionInfo
 ---@param tool_call_id string
----@return string? id
----@return subagents.Manifest? manifest
+---@return { id: string, manifest: subagents.Manifest, store: panto.Store, is_last: boolean }? found
 function M.of_call(session, tool_call_id)
   local store, dir = M.store(session)
   local list = dir and store:list()
@@ -332,10 +337,9 @@ function M.of_call(session, tool_call_id)
     local manifest = manifests.read(store, info.id)
     if manifest and manifest.owner == session.id then
       local last = manifests.last_stamp(store, info.id)
-      local is_meant = manifest.tool_call_id == tool_call_id
-        or (last and last.tool_call_id == tool_call_id)
-      if is_meant then
-        return info.id, manifest
+      local is_last = last ~= nil and last.tool_call_id == tool_call_id
+      if is_last or manifest.tool_call_id == tool_call_id then
+        return { id = info.id, manifest = manifest, store = store, is_last = is_last }
       end
     end
   end

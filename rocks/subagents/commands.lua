@@ -1,14 +1,22 @@
 --- What people see of profiles and children: `/agents`, and `panto session children`.
 local panto = require("panto")
-local children = require("subagents.children")
 local listing = require("subagents.listing")
 local profiles = require("subagents.profiles")
+local uv = require("luv")
 
 local M = {}
 
----@param profile table
+local LAYERS = { builtin = "built-in" }
+
+local USAGE = [[
+panto agents               lists the profiles for children
+panto agents check [PATH]  examines a file or a directory, by default all that there are
+Flags of panto stand in front: panto --trust agents. With --json behind it, the data.]]
+
+---@param profile subagents.Profile
 ---@return table
 local function profile_data(profile)
+  local restriction = profile.restriction or {}
   return {
     name = profile.name,
     description = profile.description,
@@ -18,23 +26,17 @@ local function profile_data(profile)
     shadowed_by = profile.shadowed_by,
     model = profile.model,
     reasoning = profile.reasoning,
-    tools = profile.restriction and profile.restriction.allow and panto.json.array(
-      profile.restriction.allow
-    ) or nil,
-    denied_tools = profile.restriction and profile.restriction.deny and panto.json.array(
-      profile.restriction.deny
-    ) or nil,
+    tools = restriction.allow and panto.json.array(restriction.allow) or nil,
+    denied_tools = restriction.deny and panto.json.array(restriction.deny) or nil,
   }
 end
 
----@param diagnostic table
+---@param diagnostic subagents.Diagnostic
 ---@return string
 local function place_of(diagnostic)
   local place = diagnostic.file or "built in"
-  for _, part in ipairs({ diagnostic.line or false, diagnostic.column or false }) do
-    place = part and place .. ":" .. part or place
-  end
-  return place
+  place = diagnostic.line and place .. ":" .. diagnostic.line or place
+  return diagnostic.column and place .. ":" .. diagnostic.column or place
 end
 
 ---@param list table[]
@@ -48,12 +50,15 @@ local function each(list, map)
   return array
 end
 
----@param profile table
+---@param profile subagents.Profile
 ---@return string
 local function profile_text(profile)
-  local origin = profile.layer
+  local origin = LAYERS[profile.layer] or profile.layer
   if profile.shadows then
-    origin = ("%s, in place of the one in %s"):format(origin, profile.shadows)
+    origin = ("%s, in place of the %s one"):format(
+      origin,
+      LAYERS[profile.shadows] or profile.shadows
+    )
   end
   local lines = { ("%s (%s)"):format(profile.name, origin) }
   if profile.description ~= "" then
@@ -66,7 +71,8 @@ local function profile_text(profile)
   end
   local restriction = profile.restriction or {}
   if restriction.allow then
-    facts[#facts + 1] = "tools " .. table.concat(restriction.allow, " ")
+    local allowed = table.concat(restriction.allow, " ")
+    facts[#facts + 1] = "tools " .. (allowed ~= "" and allowed or "none")
   end
   if restriction.deny then
     facts[#facts + 1] = "without " .. table.concat(restriction.deny, " ")
@@ -80,7 +86,7 @@ local function profile_text(profile)
   return table.concat(lines, "\n")
 end
 
----@param catalog table
+---@param catalog subagents.Catalog
 ---@return panto.ext.CommandOutput
 local function list(catalog)
   local lines = {}
@@ -88,10 +94,10 @@ local function list(catalog)
     lines[i] = profile_text(profile)
   end
   for _, profile in ipairs(catalog.shadowed) do
-    lines[#lines + 1] = ("%s (%s): not used, there is one in %s\n  %s"):format(
+    lines[#lines + 1] = ("%s (%s): not used, the %s one counts\n  %s"):format(
       profile.name,
-      profile.layer,
-      profile.shadowed_by,
+      LAYERS[profile.layer] or profile.layer,
+      LAYERS[profile.shadowed_by] or profile.shadowed_by,
       profile.file or "built in"
     )
   end
@@ -115,16 +121,39 @@ local function list(catalog)
   }
 end
 
+--- Whether the project's layer counts.
+---@return boolean
+local function has_project()
+  for _, layer in ipairs(panto.ext.dirs.layers) do
+    if layer.name == "project" then
+      return true
+    end
+  end
+  return false
+end
+
 ---@param path string? as the person wrote it
 ---@return panto.ext.CommandOutput
 local function check(path)
+  local shown = path
   if path and path:sub(1, 1) ~= "/" then
     path = panto.ext.cwd() .. "/" .. path
   end
+  if path and not uv.fs_stat(path) then
+    return { text = ("there is nothing at `%s`"):format(shown), exit_code = 2 }
+  end
   local findings, checked = profiles.check(panto.ext, path)
-  local lines = {}
+  local project = panto.ext.dirs.project_root .. "/.panto/agents"
+  if not path and not has_project() and uv.fs_stat(project) then
+    -- Files need no trust to be examined.
+    local more, count = profiles.check(panto.ext, project)
+    table.move(more, 1, #more, #findings + 1, findings)
+    checked = checked + count
+  end
+  local lines, is_wrong = {}, false
   for i, finding in ipairs(findings) do
     lines[i] = ("%s: %s: %s"):format(place_of(finding), finding.level, finding.message)
+    is_wrong = is_wrong or finding.level ~= "info"
   end
   lines[#lines + 1] = ("%d %s checked, %d %s"):format(
     checked,
@@ -135,7 +164,7 @@ local function check(path)
   return {
     text = table.concat(lines, "\n"),
     data = { files = checked, findings = panto.json.array(findings) },
-    exit_code = #findings > 0 and 1 or 0,
+    exit_code = is_wrong and 1 or 0,
   }
 end
 
@@ -153,18 +182,14 @@ function M.register(runs)
       elseif word == "check" then
         return check(rest ~= "" and rest or nil)
       end
-      return {
-        text = ("agents takes nothing, or `check [PATH]`; not `%s`"):format(args),
-        exit_code = 2,
-      }
+      local is_asked = word == "--help" or word == "-h" or word == "help"
+      return { text = USAGE, exit_code = is_asked and 0 or 2 }
     end,
   })
   panto.ext.register_command({
     name = "session:children",
     description = "Lists the children of a session: `session:children ID`; of this one without ID.",
-    handler = function(args)
-      return listing.children(args, children)
-    end,
+    handler = listing.children,
   })
 end
 

@@ -24,7 +24,7 @@ function M.profiles(found)
     end
   end
   if problems > MOST then
-    local message = "profiles have %d problems more, which `/agents` lists"
+    local message = "profiles have %d problems more, which `panto agents` lists"
     panto.ext.diagnose("warning", message:format(problems - MOST))
   end
 end
@@ -47,6 +47,12 @@ end
 ---@param default integer
 ---@return integer
 function M.concurrency(settings, default)
+  for key in pairs(settings) do
+    if key ~= "concurrency" then
+      local message = "[extensions.settings.subagents] has no `%s`; it has `concurrency`"
+      panto.ext.diagnose("warning", message:format(tostring(key)))
+    end
+  end
   local given = settings.concurrency
   if given == nil then
     return default
@@ -56,7 +62,7 @@ function M.concurrency(settings, default)
     return bound
   end
   local message = "`concurrency` of [extensions.settings.subagents] must be a whole number from 1 "
-    .. "on; it is %d now"
+    .. "on; %d counts instead"
   panto.ext.diagnose("warning", message:format(default))
   return default
 end

@@ -28,16 +28,6 @@ function M.new(limit)
   return setmetatable({ limit = limit, running = 0, first = 1, last = 0, queue = {} }, Gate)
 end
 
---- How many wait.
----@return integer
-function Gate:waiting()
-  local count = 0
-  for position = self.first, self.last do
-    count = count + (self.queue[position] and 1 or 0)
-  end
-  return count
-end
-
 --- Takes a place: inside, if there is room and nobody waits.
 ---@return subagents.Place
 function Gate:place()

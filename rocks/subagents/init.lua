@@ -8,33 +8,40 @@ local catalog = require("subagents.catalog")
 local children = require("subagents.children")
 local commands = require("subagents.commands")
 local diagnostics = require("subagents.diagnostics")
+local ending = require("subagents.ending")
 local gate = require("subagents.gate")
 local profiles = require("subagents.profiles")
 local prompts = require("subagents.prompts")
 local results = require("subagents.results")
 local runs = require("subagents.runs")
 
---- The result of a call that a crash cut off, if its child is on disk.
+--- The result of a call that a crash cut off, if its child is on disk: what the child's file tells,
+--- which may have come to its end.
 ---@param tool_call_id string
 ---@return string?
 local function interrupted(tool_call_id)
   local session = panto.ext.session_info()
-  local id, manifest = nil, nil
-  if session then
-    id, manifest = children.of_call(session, tool_call_id)
-  end
-  if not id then
+  local found = session and children.of_call(session, tool_call_id)
+  if not found then
     return nil
   end
-  return results.text({
-    id = id,
-    agent = manifest.profile,
+  local result = {
+    id = found.id,
+    agent = found.manifest.profile,
     status = "cancelled",
     stop = "cancelled",
-    error = "the call was interrupted before its result was recorded; what the child did may have "
-      .. "had effects, and its conversation is kept as far as it came",
     resumable = true,
-  })
+  }
+  local ended = found.is_last and ending.read(found.store, found.id)
+  if ended and ended.status ~= "interrupted" then
+    result.status, result.stop = ended.status, ended.stop
+    result.output, result.error = ended.output, ended.error
+    result.notices = { "the call was interrupted after the child had ended" }
+  else
+    result.error = "the call was interrupted before the child had ended; what it did may have had "
+      .. "effects, and its conversation is kept as far as it came"
+  end
+  return results.text(result)
 end
 
 ---@param running subagents.Runs
@@ -76,7 +83,7 @@ return {
       description = models.description,
       schema = models.schema,
       handler = function(input)
-        running.profiles = running.profiles:refresh()
+        running:refresh()
         return catalog.answer(input, running.profiles)
       end,
     })

@@ -1,6 +1,10 @@
 --- The children of a stored session, as their files tell of them.
 local panto = require("panto")
+local children = require("subagents.children")
+local ending = require("subagents.ending")
 local manifests = require("subagents.manifest")
+local text = require("subagents.text")
+local uv = require("luv")
 
 local M = {}
 
@@ -14,31 +18,19 @@ local M = {}
 ---@field modified string?
 ---@field model string?
 ---@field reasoning string?
+---@field task string? the beginning of its last task
 ---@field usage panto.Usage
 ---@field error string?
-
---- How the last turn ended. A crash leaves a turn that nothing ended.
----@param messages panto.Message[]
----@param stamp subagents.Stamp?
----@return string status
----@return string? error
-local function status_of(messages, stamp)
-  if stamp and stamp.ended then
-    return stamp.ended.status, stamp.ended.error
-  end
-  local last = messages[#messages]
-  if last.role == "assistant" and last.stop ~= "tool_calls" then
-    return last.stop == "cancelled" and "cancelled" or "completed"
-  end
-  return "interrupted", "its last turn was cut off, by a crash or a kill"
-end
+---@field file string
 
 ---@async
 ---@param store panto.Store
 ---@param info panto.SessionInfo
+---@param dir string
 ---@return subagents.Listed
-local function read(store, info)
+local function read(store, info, dir)
   local listed = {
+    file = dir .. "/" .. info.id .. ".jsonl",
     id = info.id,
     agent = "?",
     status = "unreadable",
@@ -59,13 +51,15 @@ local function read(store, info)
     local found = said.role == "user" and said.metadata and manifests.stamp_in(said.metadata)
     if found then
       stamp, listed.turns = found, listed.turns + 1
+      listed.task = text.one_line(text.cut(text.sanitize(ending.text(said)), 200))
     end
     for kind, count in pairs(said.usage or {}) do
       listed.usage[kind] = (listed.usage[kind] or 0) + count
     end
   end
   listed.model, listed.reasoning = stamp and stamp.model, stamp and stamp.reasoning
-  listed.status, listed.error = status_of(messages, stamp)
+  local ended = ending.of(messages[#messages], stamp)
+  listed.status, listed.error = ended.status, ended.error
   if store:holder(info.id) then
     listed.status, listed.error = "running", nil
   end
@@ -80,19 +74,57 @@ local function usage_text(usage)
 end
 
 ---@param listed subagents.Listed
+---@param width integer of the longest profile
 ---@return string
-local function line(listed)
-  local text = ("%s  %-12s  %-11s  %s"):format(
-    listed.id,
-    panto.text.truncate(listed.agent, 24),
-    listed.status,
-    listed.turns == 1 and "1 turn" or listed.turns .. " turns"
-  )
+local function line(listed, width)
+  local name = panto.text.truncate(listed.agent, 24)
+  local facts = { listed.turns == 1 and "1 turn" or listed.turns .. " turns" }
   if next(listed.usage) then
-    text = text .. ", tokens " .. usage_text(listed.usage)
+    facts[#facts + 1] = "tokens " .. usage_text(listed.usage)
   end
-  text = listed.model and text .. ", " .. listed.model or text
-  return listed.error and text .. "\n  " .. panto.text.truncate(listed.error, 110) or text
+  facts[#facts + 1] = listed.model
+  local lines = {
+    ("%s  %s  %-11s  %s"):format(
+      listed.id,
+      name .. (" "):rep(width - panto.text.width(name)),
+      listed.status,
+      table.concat(facts, ", ")
+    ),
+  }
+  if listed.task then
+    lines[#lines + 1] = '  "' .. panto.text.truncate(listed.task, 100) .. '"'
+  end
+  if listed.error then
+    local error = text.one_line(text.sanitize(text.text(listed.error)))
+    lines[#lines + 1] = "  " .. panto.text.truncate(error, 110)
+  end
+  return table.concat(lines, "\n")
+end
+
+--- The children of a catalog, those that cannot be read among them, in the order of their ids.
+---@async
+---@param dir string
+---@return subagents.Listed[]
+local function list(dir)
+  local store = panto.file_system_jsonl_store({ dir = dir })
+  local infos, ids = {}, {}
+  for _, info in ipairs(store:list() or {}) do
+    infos[info.id] = info
+  end
+  local request = uv.fs_scandir(dir)
+  for name in
+    function()
+      return request and uv.fs_scandir_next(request)
+    end
+  do
+    ids[#ids + 1] = name:match("^(.*)%.jsonl$")
+  end
+  table.sort(ids)
+  local found = panto.json.array({})
+  for i, id in ipairs(ids) do
+    found[i] = read(store, infos[id] or { id = text.text(id) }, dir)
+  end
+  return found
 end
 
 --- The primary that is meant.
@@ -106,11 +138,14 @@ local function primary(args)
   local sessions = session and session.directory or panto.ext.dirs.sessions
   if not sessions then
     return nil, "nothing says where sessions lie"
-  elseif args == "" then
-    local which = "which session? give its id; `panto sessions` lists them"
-    return session and session.id, which, sessions
   end
-  local id, message = panto.file_system_jsonl_store({ dir = sessions }):resolve(args)
+  local store = panto.file_system_jsonl_store({ dir = sessions })
+  if args == "" then
+    -- One that has just begun has no file, as that of a command by itself.
+    local own = session and uv.fs_stat(("%s/%s.jsonl"):format(sessions, session.id))
+    return own and session.id or store:latest(), "there is no session here yet", sessions
+  end
+  local id, message = store:resolve(args)
   message = message or ("there is no session `%s`; `panto sessions` lists them"):format(args)
   return id, message, sessions
 end
@@ -118,23 +153,23 @@ end
 --- Lists the children of a session.
 ---@async
 ---@param args string the beginning of its id, or nothing
----@param children table
 ---@return panto.ext.CommandOutput
-function M.children(args, children)
+function M.children(args)
   local id, message, sessions = primary(args)
   if not id or not sessions then
-    return { text = message or "this session is not kept", exit_code = 2 }
+    return { text = message, exit_code = 2 }
   end
-  local store = panto.file_system_jsonl_store({ dir = children.directory(sessions, id) })
-  local list, lines = panto.json.array({}), {}
-  for i, info in ipairs(store:list() or {}) do
-    list[i] = read(store, info)
-    lines[i] = line(list[i])
+  local found, lines, width = list(children.directory(sessions, id)), {}, 0
+  for _, listed in ipairs(found) do
+    width = math.max(width, panto.text.width(panto.text.truncate(listed.agent, 24)))
+  end
+  for i, listed in ipairs(found) do
+    lines[i] = line(listed, width)
   end
   if #lines == 0 then
     lines[1] = ("the session %s has no children"):format(id)
   end
-  return { text = table.concat(lines, "\n"), data = list }
+  return { text = table.concat(lines, "\n"), data = found }
 end
 
 return M

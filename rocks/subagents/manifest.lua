@@ -11,7 +11,7 @@ local VERSION = 1
 ---@field owner string the primary's session
 ---@field profile string
 ---@field tool_call_id string? the call that began it
----@field tools { allow: string[]?, deny: string[]? }? what the profile took away
+---@field tools subagents.Restriction? what the profile took away
 
 --- On each user message.
 ---@class subagents.Stamp

@@ -1,8 +1,13 @@
 --- Tells of children to whoever watches: the session's readers, and other extensions. None of it
 --- is part of a conversation.
 local panto = require("panto")
+local results = require("subagents.results")
+local text = require("subagents.text")
 
 local M = {}
+
+--- How many columns of a task are told.
+local MAX_TASK = 60
 
 ---@param run subagents.Run
 ---@return table tag what says whose an event is
@@ -17,9 +22,9 @@ end
 
 --- A line for people who see nothing else.
 ---@param run subagents.Run
----@param text string
-local function note(run, text)
-  local line = ("%s %s: %s"):format(run.child.profile, run.child.id, text)
+---@param what string
+local function note(run, what)
+  local line = ("%s %s: %s"):format(run.child.profile, run.child.id, what)
   -- The call may have been ended already.
   pcall(run.context.progress, { note = line })
 end
@@ -40,14 +45,19 @@ function M.started(run, prompt)
   data.is_new, data.is_queued = run.child.is_new, run.place.state == "queued"
   data.prompt = prompt
   emit("subagents.start", data)
-  local what = run.child.is_new and "started" or "goes on"
-  note(run, data.is_queued and "queued" or ("%s with %s"):format(what, data.model))
+  local what = data.is_queued and "queued" or run.child.is_new and "started" or "goes on"
+  local task = text.one_line(text.cut(text.sanitize(prompt), 200))
+  task = panto.text.truncate(task, MAX_TASK)
+  note(run, ("%s with %s: %s"):format(what, data.model, task))
 end
 
 --- A child has a slot, and its turn begins.
 ---@param run subagents.Run
 function M.running(run)
   emit("subagents.running", tag(run))
+  if run.was_queued then
+    note(run, "started")
+  end
 end
 
 --- What a child's turn tells, as streams tell it.
@@ -67,19 +77,26 @@ end
 ---@param run subagents.Run
 function M.ended(run)
   local data, result = tag(run), run.result
-  for key, value in pairs(result) do
-    if key ~= "output" then
-      data[key] = value
-    end
+  for key, value in pairs(results.details(result)) do
+    data[key] = value
   end
   emit("subagents.end", data)
-  local text = result.status
-  if result.error then
-    text = text .. ": " .. result.error
-  elseif result.truncated then
-    text = text .. ", but cut short"
+  local said = { result.status }
+  if result.truncated then
+    said[#said + 1] = "cut short"
   end
-  note(run, text)
+  for _, conflict in ipairs(result.conflicts or {}) do
+    said[#said + 1] = ("another child also wrote %s"):format(conflict.path)
+  end
+  if result.usage and result.usage.output then
+    said[#said + 1] = ("%d tokens out"):format(result.usage.output)
+  end
+  local line = table.concat(said, ", ")
+  -- That it was stopped is no news.
+  if result.error and result.status == "failed" then
+    line = line .. ": " .. result.error
+  end
+  note(run, line)
 end
 
 return M

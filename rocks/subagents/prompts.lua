@@ -41,7 +41,7 @@ The result is JSON with `id`, `agent`, `status` (`completed`, `failed` or `cance
 instruction.]]
 
 --- A profile in the list of the description.
----@param profile table
+---@param profile subagents.Profile
 ---@return string
 local function entry(profile)
   local name = assert(panto.json.encode(profile.name))
@@ -53,7 +53,7 @@ local function entry(profile)
 end
 
 --- The profiles as lines of a bounded list.
----@param profiles table[]
+---@param profiles subagents.Profile[]
 ---@return string
 function M.profile_list(profiles)
   local lines, bytes = {}, 0
@@ -73,7 +73,7 @@ function M.profile_list(profiles)
   return table.concat(lines, "\n")
 end
 
----@param profiles table[]
+---@param profiles subagents.Profile[]
 ---@return panto.ToolDeclaration
 function M.run(profiles)
   local function argument(description)

@@ -47,7 +47,7 @@ function M.of_turn(result)
     part.status, part.stop = "failed", "empty"
     part.truncated = result.stop == "limit" or nil
     part.error = result.stop == "limit"
-        and "the child reached a limit before it said anything: " .. (result.error or "no text")
+        and "the child reached a limit before it said anything; go on with it by its id"
       or "the child ended without saying anything"
   else
     part.status, part.stop = "completed", "end"
@@ -118,17 +118,25 @@ end
 
 local STATUS = { completed = "ok", failed = "error", cancelled = "cancelled" }
 
---- The result as the output of a tool. Its details have no long text: the conversation has it.
+--- The result without its long text, which the conversation has.
 ---@param result subagents.Result
----@return panto.ext.ToolOutput
-function M.tool_output(result)
+---@return table<string, any>
+function M.details(result)
   local details = {}
   for key, value in pairs(result) do
     if key ~= "output" then
       details[key] = value
     end
   end
-  return { text = M.text(result), details = details, status = STATUS[result.status] }
+  return details
+end
+
+--- The result as the output of a tool.
+---@param result subagents.Result
+---@return panto.ext.ToolOutput
+function M.tool_output(result)
+  local status = STATUS[result.status]
+  return { text = M.text(result), details = M.details(result), status = status }
 end
 
 return M

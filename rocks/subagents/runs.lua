@@ -17,6 +17,7 @@ local M = {}
 ---@field place subagents.Place?
 ---@field turn subagents.Turn?
 ---@field is_cancelled boolean
+---@field was_queued boolean?
 ---@field result subagents.Result?
 ---@field wrote subagents.Wrote
 ---@field beside table<subagents.Wrote, true> of those that ran at the same time
@@ -41,10 +42,13 @@ function M.new(gate, profiles)
   return setmetatable({ gate = gate, profiles = profiles, active = {} }, Runs)
 end
 
----@param profile string
----@return string label
-local function label(profile)
-  return (profile:gsub("%c", "")):sub(1, 100)
+--- Looks for profiles that have changed, and tells what is wrong with them now.
+function Runs:refresh()
+  local now = self.profiles:refresh()
+  if now ~= self.profiles then
+    self.profiles = now
+    diagnostics.profiles(now.diagnostics)
+  end
 end
 
 --- Looks for profiles that have changed, once for the calls of an answer.
@@ -53,12 +57,31 @@ end
 local function refresh(runs, context)
   if runs.looked_for ~= context.batch_id then
     runs.looked_for = context.batch_id
-    local now = runs.profiles:refresh()
-    if now ~= runs.profiles then
-      runs.profiles = now
-      diagnostics.profiles(now.diagnostics)
+    runs:refresh()
+  end
+end
+
+--- A configuration for a turn. A model that takes no level at all is not asked for the one that a
+--- child only inherits; any other that does not know it is an error.
+---@param model string
+---@param reasoning string? what was chosen for it
+---@param inherited string? what there is without a choice
+---@return panto.Config? config
+---@return string? message
+local function configure(model, reasoning, inherited)
+  local is_live = model == (panto.ext.session_info() or {}).model
+  if not reasoning and inherited then
+    local known = panto.ext.models({ model = model })
+    local takes_none = known and known.reasoning and #known.reasoning == 0
+    reasoning = not takes_none and inherited or nil
+  end
+  local provider = model:match("^[^:]+")
+  for _, offered in ipairs(is_live and {} or panto.ext.models() or {}) do
+    if offered.name == provider and not offered.usable then
+      return nil, ("there is no key for the provider `%s`"):format(provider)
     end
   end
+  return panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
 end
 
 --- A new child for a call.
@@ -71,24 +94,19 @@ end
 ---@return string? message
 local function begin(runs, given, context, session)
   refresh(runs, context)
-  local profile = runs.profiles.by_name[given.agent]
+  local profile, unknown = runs.profiles:find(given.agent)
   if not profile then
-    local near = runs.profiles:near(given.agent)
-    local hint = #near > 0 and ("; did you mean `%s`?"):format(table.concat(near, "`, `")) or ""
-    return nil,
-      ("there is no profile `%s`%s `subagents.models {}` lists all"):format(
-        given.agent,
-        hint == "" and ";" or hint
-      )
+    return nil, unknown
   end
   local body, unreadable = profile.body()
   if not body then
     return nil, ("the profile `%s` cannot be read: %s"):format(profile.name, unreadable)
   end
-  local config, wrong = panto.ext.resolve_model({
-    model = given.model or profile.model or session.model,
-    reasoning = given.reasoning or profile.reasoning or session.reasoning or "",
-  })
+  local config, wrong = configure(
+    given.model or profile.model or session.model,
+    given.reasoning or profile.reasoning,
+    session.reasoning
+  )
   if not config then
     return nil, ("the profile `%s` cannot run so: %s"):format(profile.name, wrong)
   end
@@ -99,10 +117,11 @@ local function begin(runs, given, context, session)
     body = body,
     config = config,
     tool_call_id = context.tool_call_id,
-    label = label(profile.name),
   })
-  if child then
-    diagnostics.unmatched(profile, child.unmatched or {})
+  if child and child.unmatched and #child.unmatched > 0 then
+    diagnostics.unmatched(profile, child.unmatched)
+    local names = table.concat(child.unmatched, ", ")
+    table.insert(child.notices, "its profile names tools that are not there: " .. names)
   end
   return child, message
 end
@@ -131,11 +150,13 @@ local function go_on(runs, given, context, session)
     id = given.id,
     profiles = runs.profiles,
     placeholder = placeholder,
-    label = label,
     configure = function(last)
       local model = given.model or (last and last.model) or session.model
-      local reasoning = given.reasoning or (last and (last.reasoning or "")) or session.reasoning
-      local config, wrong = panto.ext.resolve_model({ model = model, reasoning = reasoning or "" })
+      local inherited = session.reasoning
+      if last then
+        inherited = last.reasoning
+      end
+      local config, wrong = configure(model, given.reasoning, inherited)
       if not config then
         local advice = given.model and "" or "; give `model` to go on with another one"
         return nil,
@@ -338,6 +359,7 @@ function Runs:call(input, context)
   self.active[child.id] = run
   local _ <close> = guard(self, run)
   run.place = self.gate:place()
+  run.was_queued = run.place.state == "queued"
   progress.started(run, given.prompt)
   carry_out(self, run, given.prompt)
   return results.tool_output(run.result)

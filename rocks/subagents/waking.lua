@@ -31,4 +31,12 @@ function M.wake(co)
   async:send()
 end
 
+--- Lets others go on, where that may be: who runs for long without a pause is stopped.
+function M.pause()
+  if coroutine.isyieldable() then
+    M.wake(coroutine.running())
+    coroutine.yield()
+  end
+end
+
 return M

@@ -272,3 +272,68 @@ fn stored_sessions_are_found_without_a_live_one() {
     machine.write_config("");
     assert_eq!(machine.run(&["stored"]).answer(), "1 there is no session\n");
 }
+
+#[test]
+fn a_text_takes_no_command_from_an_extension_or_a_skill() {
+    let machine = Machine::with_script("");
+    machine.extension(
+        "greeter",
+        "panto.ext.register_command { name = 'greet', description = 'd', handler = function(args) return 'hello, ' .. args end }",
+    );
+    machine.file("home/.config/panto/commands/greet.md", "Greet me.");
+    machine.file("home/.config/panto/commands/skill/two.md", "Do two.");
+    machine.file(
+        "home/.config/panto/skills/two/SKILL.md",
+        "---\nname: two\ndescription: The second.\n---\nDo it.",
+    );
+    let ran = machine.run(&["x", "greet", "Ada"]);
+    assert_eq!(ran.stdout, "hello, Ada\n", "{}", ran.shown());
+    insta::assert_snapshot!(ran.stderr, @"
+    warning: ROOT/home/.config/panto/commands/skill/two.md: this `/skill:two` is not used: `ROOT/home/.config/panto/skills/two/SKILL.md` has a command of that name
+    warning: ROOT/home/.config/panto/commands/greet.md: this `/greet` is not used: the extension `greeter` has a command of that name
+    ");
+    let list = machine.run(&["x"]).answer();
+    assert!(list.contains("The second."), "{list}");
+}
+
+#[test]
+fn all_that_stands_behind_the_name_is_the_command_s_own() {
+    let machine = machine();
+    let said = |arguments: &[&str]| machine.run(arguments).answer();
+    for word in ["--json", "-v", "-h", "--trust", "--cwd", "--bogus"] {
+        assert_eq!(
+            said(&["x", "greet", word, "Ada"]),
+            format!("hello, {word} Ada\n")
+        );
+        assert_eq!(
+            said(&["x", "greet", "Ada", word]),
+            format!("hello, Ada {word}\n")
+        );
+    }
+    assert_eq!(said(&["x", "greet", "--", "--json"]), "hello, --json\n");
+    assert_eq!(said(&["x", "-v", "--json", "nothing"]), "null\n");
+    assert_eq!(machine.run(&["x", "--bogus", "greet"]).code, Some(2));
+}
+
+#[test]
+fn a_command_that_fails_names_its_session() {
+    let ran = machine().run(&["-p", "/raises", "-o", "stream-json"]);
+    assert_eq!(ran.code, Some(1));
+    let result = ran.result();
+    assert!(result["session_id"].is_string(), "{result}");
+    assert_eq!(result["model"], "test:model");
+}
+
+#[test]
+fn what_is_piped_is_no_argument() {
+    let machine = machine();
+    let greeted = machine.run_with_input(&["-p", "/greet Ada"], b"data");
+    assert_eq!(greeted.answer(), "hello, Ada\n");
+    machine.write_script(
+        "[[steps]]\nwhen = { last = \"say hi\\n\\n<stdin>\\ndata\\n</stdin>\" }\nplay = [{ text = \"both\" }]",
+    );
+    let asked = machine.run_with_input(&["-p", "/ask hi"], b"data");
+    assert_eq!(asked.answer(), "asking\nboth\n");
+    let piped = machine.run_with_input(&["-p"], b"/greet Ada");
+    assert_eq!(piped.answer(), "hello, Ada\n");
+}

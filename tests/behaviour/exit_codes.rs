@@ -78,7 +78,7 @@ fn an_answer_that_a_limit_cut() {
     -- stdout
     and so
     -- stderr
-    error: a limit cut the answer
+    error: the answer was cut where the model's longest ends (`max_output`)
       hint: `panto -p "go on" --resume ID` asks for the rest
     "#);
     let result = machine.run(&["-p", "go", "--output", "json"]).result();

@@ -157,7 +157,7 @@ fn it_is_the_provider() {
         "demo-provider",
         "panto.ext.register_protocol {\n\
            name = 'demo',\n\
-           effort_levels = { { label = 'low', detail = 'short' }, { label = 'high' } },\n\
+           effort_levels = { { label = 'low', detail = 'short' }, { label = 'twice' } },\n\
            open = function(request)\n\
              local events = {\n\
                { type = 'text_delta', text = request.model .. ' of ' .. request.provider },\n\
@@ -169,13 +169,26 @@ fn it_is_the_provider() {
          }",
     );
     assert_eq!(machine.run(&["-p", "hi"]).answer(), "large of mine\n");
-    let ran = machine.run(&["-p", "hi", "--reasoning", "high", "-o", "json"]);
+    let ran = machine.run(&["-p", "hi", "--reasoning", "twice", "-o", "json"]);
     let result = ran.result();
-    assert_eq!(result["text"], "large of mine, effort high");
+    assert_eq!(result["text"], "large of mine, effort twice");
     assert_eq!(
         result["usage"],
         serde_json::json!({ "input": 3, "output": 2 })
     );
+    let ran = machine.run(&["-p", "hi", "--reasoning", "high"]);
+    assert_eq!(ran.code, Some(2));
+    insta::assert_snapshot!(ran.stderr, @"error: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`");
+    let of_config = |label: &str| {
+        machine.write_config(&format!(
+            "model = \"mine:large\"\nreasoning = \"{label}\"\nproviders.mine.protocol = \"demo\"\n"
+        ));
+        machine.run(&["-p", "hi"])
+    };
+    assert_eq!(of_config("twice").answer(), "large of mine, effort twice\n");
+    let other = of_config("high");
+    insta::assert_snapshot!(other.stderr, @"warning: `mine:large` does not know the reasoning label `high`; it knows `low`, `twice`; it is left out (ROOT/home/.config/panto/config.toml:2:1)");
+    assert_eq!(other.answer(), "large of mine\n");
 }
 
 #[test]
@@ -454,4 +467,153 @@ fn programs_that_lua_starts_get_no_key() {
     assert_eq!(ran.stderr.matches("its over").count(), 2, "{}", ran.shown());
     assert!(ran.stderr.contains("nil\texit\t7"), "{}", ran.shown());
     assert!(ran.stderr.contains("true\tfalse\t"), "{}", ran.shown());
+}
+
+/// What delegation is made of serves others, too: an example without a word of children.
+#[test]
+fn it_asks_two_models_at_once() {
+    let machine = Machine::with_script(
+        "[[steps]]\nwhen = { model = \"one\", last = \"Why?\" }\nplay = [{ text = \"Because.\" }]\n\
+         [[steps]]\nwhen = { model = \"two\", last = \"Why?\" }\nplay = [{ error = \"terminal\", message = \"no idea\" }]\n",
+    );
+    machine.write_config(
+        "model = \"test:one\"\n[providers.test]\nprotocol = \"scripted\"\nscript = \"script.toml\"\n\
+         [providers.test.models.one]\n[providers.test.models.two]\n\
+         [extensions.settings.both]\nmodels = [\"test:one\", \"test:two\"]\n",
+    );
+    machine.file(
+        "home/.config/panto/extensions/both.lua",
+        include_str!("../../docs/examples/both.lua"),
+    );
+    let ran = machine.run(&["both", "--json", "Why?"]);
+    let answers: Value = serde_json::from_str(&ran.answer()).unwrap();
+    assert_eq!(answers[0]["text"], "Because.");
+    assert_eq!(answers[1]["status"], "failed");
+    let shown = machine.run(&["both"]);
+    assert_eq!(shown.code, Some(2));
+}
+
+#[test]
+fn a_list_that_names_nothing_is_said() {
+    let machine = Machine::with_script("[[steps]]\nrepeat = true\nplay = [{ text = \"ok\" }]");
+    machine.extension("greeter", "");
+    let config = machine.config_dir().join("config.toml");
+    let mut text = std::fs::read_to_string(config).unwrap();
+    text.push_str(
+        "[tools]\nask = [\"shel\", \"shell\", \"deploy\"]\n[extensions]\ndeny = [\"gretter\", \"elsewhere\"]\n\
+         [extensions.settings.gretter]\na = 1\n[extensions.settings.greeter]\na = 1\n",
+    );
+    machine.write_config(&text);
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: `tools.ask` (ROOT/home/.config/panto/config.toml:10:1) names `shel`: there is no such tool; did you mean `shell`?
+    warning: `extensions.deny` (ROOT/home/.config/panto/config.toml:12:1) names `gretter`: there is no such extension; did you mean `greeter`?
+    warning: `extensions.settings` (ROOT/home/.config/panto/config.toml:13:22) names `gretter`: there is no such extension; did you mean `greeter`?
+    ");
+    let doctor = machine.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2));
+    assert!(
+        doctor
+            .stdout
+            .contains("names `elsewhere`: there is no such extension\n"),
+        "{}",
+        doctor.shown()
+    );
+    let said = machine.run(&["x"]).stderr;
+    assert_eq!(said.matches("warning").count(), 3, "{said}");
+}
+
+#[test]
+fn they_hear_of_attempts_that_are_void() {
+    let machine = Machine::with_script(
+        "[[steps]]\nplay = [{ text = \"half\" }, { fault = \"disconnect\" }]\n\
+         [[steps]]\nplay = [{ text = \"whole\" }]\n",
+    );
+    machine.extension(
+        "hears",
+        "local list = {}\n\
+         for _, name in ipairs { 'retry', 'attempt_discarded', 'usage', 'assistant_text_complete' } do\n\
+           panto.ext.on(name, function(event)\n\
+             list[#list + 1] = name .. ' ' .. tostring(event.error or event.text)\n\
+           end)\n\
+         end\n\
+         panto.ext.on('turn_end', function() print(table.concat(list, '; ')) end)",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    insta::assert_snapshot!(ran.stderr.lines().last().unwrap_or_default(), @"attempt_discarded the stream ended before the answer was complete; retry the stream ended before the answer was complete; assistant_text_complete whole; usage nil");
+    assert_eq!(ran.answer(), "whole\n");
+}
+
+#[test]
+fn names_that_are_nearly_right_are_said() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
+    machine.extension(
+        "listens",
+        "panto.ext.on('tool_resutl', print) panto.ext.on('journal', print)",
+    );
+    machine.extension(
+        "mine",
+        "panto.ext.register_tool { name = 'read', description = 'd', schema = { type = 'object' }, handler = print }",
+    );
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: extension `listens`: it listens to `tool_resutl`, which is no event of panto's own; did you mean `tool_result`?
+    warning: ROOT/home/.config/panto/extensions/mine.lua:3: extension `mine`: the tool `read` is registered already, by `read`; panto ships it: an extension named `read` takes its place
+    ");
+}
+
+#[test]
+fn what_they_do_wrong_is_said_with_its_place() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
+    machine.extension(
+        "assigns",
+        "panto.ext.on('assistant_text_complete', function(event)\n event.text = 'x'\nend)\n\
+         panto.ext.on('user_message', function(event)\n event.text = {}\nend)",
+    );
+    machine.extension("requires", "require('nosuchmod')");
+    insta::assert_snapshot!(machine.run(&["-p", "go"]).stderr, @"
+    warning: ROOT/home/.config/panto/extensions/requires.lua:3: extension `requires`: module 'nosuchmod' not found
+    warning: the `user_message` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:7: `text` of a `user_message` event takes text, got table
+    warning: the `assistant_text_complete` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:4: `text` of a `assistant_text_complete` event cannot be assigned
+    ");
+}
+
+#[test]
+fn lists_that_are_empty_stay_lists() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"ok\" }]");
+    machine.extension(
+        "lists",
+        "panto.ext.register_command { name = 'lists', description = 'd', handler = function()\n\
+           local _, _, diagnostics = panto.ext.frontmatter('text')\n\
+           local agent = panto.ext.agent\n\
+           return { data = { agent:conversation():messages(), (panto.ext.models { query = 'no such model' }), diagnostics } }\n\
+         end }",
+    );
+    let ran = machine.run(&["x", "--json", "lists"]);
+    assert_eq!(
+        ran.stdout.split_whitespace().collect::<String>(),
+        "[[],[],[]]",
+        "{}",
+        ran.shown()
+    );
+}
+
+#[test]
+fn an_input_that_cannot_be_one_is_said_with_its_place() {
+    let machine = Machine::with_script(
+        "[[steps]]\nplay = [{ tool = \"ls\", input = {} }]\n[[steps]]\nplay = [{ text = \"ok\" }]",
+    );
+    machine.extension(
+        "assigns",
+        "panto.ext.on('tool_call_complete', function(event) event.input = { f = print } end)",
+    );
+    let ran = machine.run(&["-p", "go", "-o", "stream-json"]);
+    insta::assert_snapshot!(ran.stderr, @"
+    warning: the `tool_call_complete` handler of `assigns` failed: ROOT/home/.config/panto/extensions/assigns.lua:3: `input` of a `tool_call_complete` event takes a JSON object: f is a function, which JSON cannot say
+    warning: a hook failed: it returned something that is no JSON object
+    ");
+    // What was to be changed does not run as it was.
+    assert!(
+        ran.stdout.contains("The call was not run"),
+        "{}",
+        ran.shown()
+    );
 }

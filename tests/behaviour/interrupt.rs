@@ -18,6 +18,7 @@ fn the_first_ctrl_c_settles_the_turn_and_keeps_what_there_is() {
     assert_eq!(result["status"], "cancelled");
     assert_eq!(result["text"], "so far");
     assert_eq!(result["exit_code"], 130);
+    insta::assert_snapshot!(ran.stderr, @"panto: interrupted; `panto -p --resume ID` goes on from there");
     let shown = machine
         .run(&["session", "show", &machine.only_session()])
         .answer();

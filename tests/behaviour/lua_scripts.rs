@@ -172,3 +172,21 @@ fn a_script_runs_a_child_through_luv_with_its_own_environment() {
     );
     assert!(answer.ends_with("given\tnil\n"), "{answer}");
 }
+
+/// The examples of `docs/luv.md` do what they say as they stand.
+#[test]
+fn the_examples_of_the_event_loop_run() {
+    let page = include_str!("../../docs/luv.md");
+    let examples: Vec<_> = page.split("```lua\n").skip(1).collect();
+    assert_eq!(examples.len(), 2);
+    let machine = Machine::without_config();
+    for (example, said) in examples.iter().zip(["hello\n", "a name\n"]) {
+        let example = example.split("```").next().unwrap();
+        // Not every machine has a file of this name.
+        let example = example.replace("/etc/hostname", "name");
+        machine.file("work/name", "a name\n");
+        machine.file("work/example.lua", &example);
+        let ran = machine.run(&["lua", "example.lua"]);
+        assert!(ran.answer().contains(said), "{example}");
+    }
+}

@@ -109,3 +109,14 @@ fn a_module_in_c_loads_and_yields() {
     let chunk = format!("package.cpath = '{path}' {CHUNK}");
     assert_eq!(machine.run(&["lua", "-e", &chunk]).answer(), "loaded\n");
 }
+
+#[test]
+fn the_headers_are_where_panto_says() {
+    let machine = Machine::without_config();
+    let said = machine.run(&["lua", "--headers"]).answer();
+    let include = Path::new(said.trim_end_matches('\n'));
+    assert!(include.starts_with(machine.root().join("home")), "{said}");
+    for header in ["lua.h", "lauxlib.h", "luaconf.h"] {
+        assert!(include.join(header).is_file(), "{header}");
+    }
+}

@@ -67,7 +67,10 @@ fn it_settles_and_each_call_has_one_result() {
     let ran = running.finish();
     assert_eq!(ran.code, Some(130), "{}", ran.shown());
     assert_eq!(ran.result()["status"], "cancelled");
-    assert_eq!(ran.stderr, "interrupted: cancelled\nended: cancelled\n");
+    assert_eq!(
+        ran.stderr,
+        "interrupted: cancelled\nended: cancelled\npanto: interrupted; `panto -p --resume ID` goes on from there\n"
+    );
     assert_eq!(
         results(&machine),
         ["\"call_1\" \"ok\"", "\"call_2\" \"cancelled\""]

@@ -100,3 +100,27 @@ fn a_project_cannot_take_it_away() {
     insta::assert_snapshot!(ran.stderr, @"warning: ignored the configuration of this untrusted project: could not read the configuration file `ROOT/work/.panto/config.toml`: it is not a regular file");
     assert_heard(&machine, ran, "piped\n");
 }
+
+#[test]
+fn a_prompt_may_begin_with_a_hyphen() {
+    let machine = Machine::with_script(
+        "[[steps]]\nrepeat = true\nwhen = { last = \"hello\" }\nplay = [{ text = \"hi\" }]",
+    );
+    for arguments in [
+        &["-p", "-hello"][..],
+        &["-p", "- hello"],
+        &["-p", "--hello"],
+        &["-p", "---\nhello"],
+        &["-p", "-r hello there", "--no-session"],
+        &["-vp", "-hello"],
+        &["--model", "test:model", "--print", "-1 hello"],
+    ] {
+        let ran = machine.run(arguments);
+        assert_eq!(ran.stdout, "hi\n", "{arguments:?}: {}", ran.shown());
+    }
+    // What is a flag stays one.
+    assert!(machine.run(&["-p", "-h"]).stdout.contains("Usage"));
+    let ran = machine.run(&["-p", "-ojson", "hello"]);
+    assert_eq!(ran.result()["text"], "hi", "{}", ran.shown());
+    assert_eq!(machine.run(&["-p", "hello", "--bogus"]).code, Some(2));
+}

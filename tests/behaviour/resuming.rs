@@ -285,3 +285,12 @@ fn a_session_with_nothing_left_to_do_needs_a_prompt() {
       hint: the session's last answer is complete; write a prompt behind -p, or pipe one
     ");
 }
+
+#[test]
+fn nothing_to_go_on_with_is_said_once() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"done\" }]");
+    machine.run(&["-p", "go"]).answer();
+    let ran = machine.run(&["-p", "--continue", "-v"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(!ran.stderr.contains("failed"), "{}", ran.shown());
+}

@@ -613,3 +613,79 @@ fn a_rock_that_does_not_build_changes_nothing() {
     let after = fs::read_to_string(machine.config_dir().join("config.toml")).unwrap();
     assert_eq!(after, config);
 }
+
+const DELEGATION: &str = include_str!("../../rocks/subagents/panto-subagents-0.1.0-1.rockspec");
+
+/// The modules of the rock that panto ships for delegation.
+fn modules_of_delegation() -> Vec<(String, String)> {
+    let dir = crate::repository::root().join("rocks/subagents");
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|it| it == "lua"))
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// S0-1: its rockspec has every module.
+#[test]
+fn the_rock_of_delegation_has_all_its_modules() {
+    let named: Vec<_> = DELEGATION
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("[\"")?.split("\"] = \"").nth(1))
+        .map(|file| file.trim_end_matches("\",").to_owned())
+        .collect();
+    let mut there: Vec<_> = modules_of_delegation()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    let mut named = named;
+    named.sort();
+    there.sort();
+    assert_eq!(named, there);
+}
+
+/// S0-1, E-45: installed, it takes the place of the one that is shipped, with all its modules.
+#[test]
+fn delegation_can_be_installed_as_a_rock() {
+    if !has_luarocks() {
+        return;
+    }
+    let server = RockServer::start();
+    server.publish_packed(
+        "panto-subagents",
+        "0.1.0-1",
+        DELEGATION,
+        &modules_of_delegation(),
+    );
+    let machine = Machine::with_script(
+        "[[steps]]\nwhen = { last = \"go\" }\nplay = [{ tool = \"subagents.run\", input = { agent = \"general\", prompt = \"Task.\" } }]\n\
+         [[steps]]\nwhen = { system = \"You are a child agent\" }\nplay = [{ text = \"Fine.\" }]\n\
+         [[steps]]\nplay = [{ text = \"Done.\" }]\n",
+    );
+    let config = fs::read_to_string(machine.config_dir().join("config.toml")).unwrap();
+    machine.write_config(&format!(
+        "extensions.rocks_server = \"{}\"\n{config}",
+        server.url()
+    ));
+    let path = std::env::var("PATH").unwrap();
+    let run = |arguments: &[&str]| machine.run_with(&[("PATH", &path)], arguments);
+    let ran = run(&["extension", "add", "panto-subagents"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let listed = run(&["extension", "list"]).answer();
+    let installed = listed
+        .lines()
+        .find(|line| line.contains("subagents (user)"));
+    assert!(
+        installed.is_some_and(|line| line.contains("active") && line.contains("/rocks/")),
+        "{listed}"
+    );
+    let ran = run(&["-p", "go", "-o", "stream-json"]);
+    assert_eq!(ran.result()["text"], "Done.", "{}", ran.shown());
+    assert!(ran.stdout.contains("Fine."), "{}", ran.stdout);
+}

@@ -11,7 +11,12 @@ fn text_appears_before_the_answer_is_complete() {
     let mut terminal = Terminal::start(&machine, &["-p", "go"]);
     terminal.read_until("so far");
     terminal.signal(Signal::INT);
-    assert_eq!(terminal.finish(), (Some(130), "so far\n".to_owned()));
+    let (code, shown) = terminal.finish();
+    assert_eq!(code, Some(130));
+    insta::assert_snapshot!(machine.readable(&shown), @"
+    so far
+    panto: interrupted; `panto -p --resume ID` goes on from there
+    ");
 }
 
 #[test]
@@ -64,4 +69,18 @@ fn control_characters_are_visible_and_a_void_attempt_is_said_to_be_so() {
     );
     assert!(lines[2].starts_with("panto: retry 1 of 5 in "), "{shown}");
     assert_eq!(lines[3..], ["␛]0;title␇Forty-two."]);
+}
+
+#[test]
+fn what_was_typed_does_no_harm_when_it_is_repeated() {
+    let machine = Machine::without_config();
+    let command = Terminal::start(&machine, &["--\u{1b}]0;x\u{7}\u{9b}2Jnope"]);
+    let (code, shown) = command.finish();
+    assert_eq!(code, Some(2));
+    assert!(shown.contains("unexpected argument"), "{shown:?}");
+    let harmful = ["\u{1b}]", "\u{7}", "\u{9b}"];
+    assert!(
+        !harmful.iter().any(|harmful| shown.contains(harmful)),
+        "{shown:?}"
+    );
 }

@@ -141,7 +141,7 @@ fn rounds_are_bounded() {
     Both.
     -- stderr
     warning: the tool `bad` failed: ROOT/home/.config/panto/extensions/tools.lua:13: broken
-    error: a limit cut the answer
+    error: the turn was ended by its limit of requests (`--max-rounds`)
       hint: `panto -p "go on" --resume ID` asks for the rest
     "#);
     let ran = machine.run(&["-p", "go", "--max-rounds", "1", "-o", "json"]);
@@ -165,7 +165,23 @@ fn a_tool_that_wants_a_yes_is_not_run_without_a_person() {
     let results = of(&ran, "tool_result");
     let good = results.iter().find(|it| it["tool_name"] == "good").unwrap();
     assert_eq!(good["result_ok"], false);
-    insta::assert_snapshot!(good["output"].as_str().unwrap(), @"The call was not run: `good` wants a yes from a person before each call (`ask` in the configuration), and nobody is there to give it.");
+    insta::assert_snapshot!(good["output"].as_str().unwrap(), @"The call was not run: `good` wants a yes from a person before each call, and without the interactive terminal, as with `-p`, panto does not ask. To allow it, take `good` out of `tools.ask` in the configuration.");
     assert!(of(&ran, "tool_output_delta").is_empty());
     assert_eq!(ran.result()["text"], "Done.");
+}
+
+#[test]
+fn lists_of_tools_are_taken_as_people_write_them() {
+    let machine = machine();
+    let tools = |arguments: &[&str]| {
+        let ran = machine.run(&[&["-p", "go", "-o", "stream-json"], arguments].concat());
+        let init: serde_json::Value =
+            serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+        init["tools"].clone()
+    };
+    assert_eq!(
+        tools(&["--tools", "read, ls,"]),
+        serde_json::json!(["ls", "read"])
+    );
+    assert_eq!(tools(&["--tools", ""]), serde_json::json!([]));
 }

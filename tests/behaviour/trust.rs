@@ -264,3 +264,33 @@ fn the_home_directory_is_no_project() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn shared_skills_that_are_skipped_are_said() {
+    let machine = Machine::with_script("[[steps]]\nrepeat = true\nplay = [{ text = \"ok\" }]");
+    machine.file(
+        "work/.agents/skills/two/SKILL.md",
+        "---\nname: two\ndescription: The second.\n---\nDo it.",
+    );
+    let ran = machine.run(&["-p", "go"]);
+    insta::assert_snapshot!(ran.stderr, @"panto: skipped skills in `ROOT/work/.agents`: the project is not trusted; `panto trust` trusts it, `--trust` for one run");
+    assert_eq!(machine.run(&["-p", "go", "--trust"]).stderr, "");
+}
+
+#[test]
+fn what_is_gone_can_be_taken_back_by_any_path() {
+    let machine = Machine::without_config();
+    std::os::unix::fs::symlink(machine.work(), machine.root().join("link")).unwrap();
+    for path in ["a", "x/../a", "../link/a"] {
+        std::fs::create_dir_all(machine.work().join("a")).unwrap();
+        assert_eq!(machine.run(&["trust", "a"]).code, Some(0));
+        std::fs::remove_dir(machine.work().join("a")).unwrap();
+        let said = machine.run(&["trust", "--revoke", path]).stderr;
+        assert_eq!(said, "panto: trusted no more: ROOT/work/a\n", "{path}");
+    }
+    std::fs::create_dir(machine.work().join("b\u{1b}[2J\nc")).unwrap();
+    machine.run(&["trust", "b\u{1b}[2J\nc"]);
+    let list = machine.run(&["trust", "--list"]).answer();
+    assert_eq!(list.lines().count(), 1, "{list:?}");
+    assert!(!list.contains('\u{1b}'), "{list:?}");
+}

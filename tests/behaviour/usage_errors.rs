@@ -183,3 +183,19 @@ fn version_and_help_are_answers() {
         assert!(script.contains("completions"), "{shell}");
     }
 }
+
+#[test]
+fn the_help_says_what_there_is_not_without_extensions() {
+    let machine = Machine::with_script(
+        "[[steps]]\nwhen = { system = \"Be terse.\" }\nrepeat = true\nplay = [{ text = \"terse\" }]\n\
+         [[steps]]\nrepeat = true\nplay = [{ text = \"free\" }]\n",
+    );
+    machine.file("work/AGENTS.md", "Be terse.");
+    assert_eq!(machine.run(&["-p", "go"]).answer(), "terse\n");
+    assert_eq!(
+        machine.run(&["-p", "go", "--no-extensions"]).answer(),
+        "free\n"
+    );
+    let help = machine.run(&["--help"]).answer();
+    assert!(help.contains("no rules of AGENTS.md"), "{help}");
+}

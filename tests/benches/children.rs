@@ -2,6 +2,13 @@
 //!
 //! Sessions lie in the system's temporary directory, and on `/dev/shm` where that is there.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a bench prints what it has measured"
+)]
+
 #[path = "../../crates/panto-host/tests/host/support.rs"]
 #[allow(
     dead_code,

@@ -9,6 +9,9 @@
 #[allow(dead_code, reason = "helpers of tests, of which these need some")]
 mod support;
 
+mod calls;
+mod ends;
+
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -52,11 +55,16 @@ fn desk() -> Desk {
                 .when_last_role(Role::User),
         )
         .step(Step::text("Done.").repeated());
-    let desk = Desk::new(script).file(
-        "config/panto/config.toml",
+    with_config(
+        script,
         "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n\
          [providers.test.models.model]\n[extensions.settings.subagents]\nconcurrency = 2\n",
-    );
+    )
+}
+
+/// A session with what panto ships.
+fn with_config(script: Script, config: &str) -> Desk {
+    let desk = Desk::new(script).file("config/panto/config.toml", config);
     let rocks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rocks");
     symlink(rocks, desk.path("staged")).unwrap();
     desk

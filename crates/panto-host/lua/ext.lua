@@ -55,15 +55,18 @@ local ext = {}
 ---@return nil
 function ext.register_tool(tool) end
 
---- Registers a slash command.
+--- Registers a slash command. Of several with one name the one from the highest layer counts, of
+--- one layer the first; the others wait until it is taken back, which is said once.
 ---@param command panto.ext.Command
----@return nil
+---@return boolean counts
 function ext.register_command(command) end
 
 ---@class panto.ext.Command
 ---@field name string letters, digits, `-`, `_`, `.` and `:`
 ---@field description string
 ---@field handler async fun(args: string): string|panto.ext.CommandOutput|nil
+---@field fallback boolean? any other command of the name counts instead
+---@field file string? where it is written; what is said about it names the file
 
 ---@class panto.ext.CommandOutput
 ---@field text string? for people

@@ -14,7 +14,7 @@ use panto_kit::themes::Themes;
 use pantograph::session::{FileSystemJsonlStore, OpenSession, Session, SessionError, SessionStore};
 use pantograph::{
     Agent, AgentBuilder, AgentConfig, AgentOptions, Clock, Conversation, EditError, MessageId,
-    Origin, SessionId, SystemClock,
+    Model, Origin, SessionId, SystemClock,
 };
 use tokio::runtime::Handle;
 
@@ -106,6 +106,18 @@ pub enum ComposeError {
         name: String,
         /// Where it is set, in brackets.
         place: String,
+    },
+    /// The protocol of an extension does not know the reasoning label that was asked for.
+    #[error("`{model}` does not know the reasoning label `{label}`; it knows `{known}`{near}")]
+    UnknownReasoning {
+        /// The model.
+        model: String,
+        /// What was asked for.
+        label: String,
+        /// What there is.
+        known: String,
+        /// What was probably meant: empty, or a clause.
+        near: String,
     },
     /// A tool that was asked for is not there.
     #[error("there is no tool `{name}`{near}")]
@@ -227,6 +239,7 @@ impl Composer {
             let (layers, skipped, diagnostics) = layers(&LayersRequest {
                 dirs: &self.dirs,
                 project_root: &self.project_root,
+                home: self.home.as_deref(),
                 base: base.as_deref(),
                 trusted: self.trusted,
             });
@@ -347,6 +360,87 @@ impl Composer {
         })
     }
 
+    /// Makes sure that the protocol of an extension knows the label that was asked for. One that
+    /// the configuration sets holds for all models, and is left out if this one does not know it.
+    fn check_reasoning(&self, host: &Host, agent: &Agent) -> Result<(), ComposeError> {
+        let mut config = agent.config();
+        let model = config.model.reference.clone();
+        let Some(label) = config.model.reasoning.clone() else {
+            return Ok(());
+        };
+        // What the model itself lists was checked when it was chosen.
+        if self.models.reasoning_labels(&model).is_some() {
+            return Ok(());
+        }
+        let Some(known) = host.effort_labels(model.provider()) else {
+            return Ok(());
+        };
+        if known.contains(&label) {
+            return Ok(());
+        }
+        let error = ComposeError::UnknownReasoning {
+            near: did_you_mean(&label, known.iter().map(String::as_str)),
+            known: known.join("`, `"),
+            model: model.to_string(),
+            label: label.clone(),
+        };
+        match &self.config.reasoning {
+            Some(set) if set.value == label => {
+                let message = format!("{error}; it is left out ({})", set.source);
+                (self.report)(&Diagnostic::warning(message));
+                config.model = Arc::new(Model {
+                    reasoning: None,
+                    ..Model::clone(&config.model)
+                });
+                agent.set_config(config);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Says which names in the configuration mean nothing that is there: a list that is to keep
+    /// something out does nothing with a wrong name in it. Call it once extensions are loaded.
+    pub fn check_names(&self, host: &Host) {
+        let extensions = host.extensions();
+        let extensions: Vec<_> = extensions.iter().map(|it| it.name.as_str()).collect();
+        let declared = host.tool_source().declarations();
+        let tools: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
+        if self.no_extensions {
+            return;
+        }
+        let check = |setting: &str, source: &Source, what: &str, name: &str, known: &[&str]| {
+            if known.contains(&name) {
+                return;
+            }
+            let near = did_you_mean(name, known.iter().copied());
+            let message =
+                format!("`{setting}` ({source}) names `{name}`: there is no such {what}{near}");
+            // Another project may have it.
+            let diagnostic = match near.is_empty() {
+                true => Diagnostic::info(message),
+                false => Diagnostic::warning(message),
+            };
+            (self.report)(&diagnostic);
+        };
+        let config = &self.config;
+        for name in config.tools.ask.iter() {
+            check("tools.ask", &config.tools.ask.source, "tool", name, &tools);
+        }
+        for (setting, list) in [
+            ("extensions.allow", &config.extensions.allow),
+            ("extensions.deny", &config.extensions.deny),
+        ] {
+            for name in list.iter() {
+                check(setting, &list.source, "extension", name, &extensions);
+            }
+        }
+        for (name, value) in &config.extensions.settings {
+            let setting = "extensions.settings";
+            check(setting, &value.source, "extension", name, &extensions);
+        }
+    }
+
     /// Makes sure that the tools are there that are shown or hidden by name.
     fn check_tools(&self, host: &Host) -> Result<(), ComposeError> {
         let declared = host.tool_source().declarations();
@@ -443,6 +537,8 @@ impl LiveSession {
         host.load(&found.sources).await;
         composer.find_protocols(&host)?;
         composer.check_tools(&host)?;
+        composer.check_reasoning(&host, handle.agent())?;
+        composer.check_names(&host);
         host.ready();
         Ok(Self {
             host,

@@ -277,6 +277,14 @@ mod tests {
     }
 
     #[test]
+    fn configuration_can_be_left_out() {
+        let dirs = Dirs::new(&environment(&[("HOME", "/home/ada")])).without_config();
+        assert!(dirs.config_home().is_err());
+        let base = Path::new("/home/ada/.local/share/panto/sessions");
+        assert_eq!(dirs.session_base(), Ok(base));
+    }
+
+    #[test]
     fn sessions_of_a_directory_lie_below_the_base() {
         let dirs = Dirs::new(&environment(&[("PANTO_SESSION_DIR", "/s")]));
         let directory = dirs.session_directory(Path::new("/a/b"));

@@ -38,7 +38,7 @@ use crate::models::Models;
 use crate::session::{SessionHandle, SessionRefusal};
 
 pub use ask::{Asker, NobodyToAsk, Question};
-pub use commands::{CommandInfo, CommandOutput, RunCommandError, is_command_name};
+pub use commands::{Call, CommandInfo, CommandOutput, RunCommandError, is_command_name};
 pub use entry::{Extension, ExtensionStatus};
 pub use models::SessionRecord;
 pub use prompt::{PromptFacts, git_branch};

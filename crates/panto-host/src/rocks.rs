@@ -10,6 +10,6 @@ mod tree;
 pub use edit::{EditError, add_to_list, remove_from_list};
 pub use luarocks::{LuaRocks, LuaRocksError, LuaRocksOptions};
 pub use name::{BadRockName, RockName};
-pub use prefix::{PrefixError, stage_prefix};
+pub use prefix::{PrefixError, stage_headers, stage_prefix};
 pub use sources::{RocksRequest, with_rocks};
 pub use tree::{InstalledRock, RocksTree};

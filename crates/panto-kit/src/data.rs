@@ -80,6 +80,7 @@ fn frontmatter(lua: &Lua, json: &Json, read: &Frontmatter<'_>) -> Reply {
     for diagnostic in &read.diagnostics {
         diagnostics.raw_push(diagnostic_to_lua(lua, diagnostic)?)?;
     }
+    json.mark(&diagnostics)?;
     values(lua, (data, body, diagnostics))
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::{File, FileType, Metadata};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::stop::Stop;
@@ -125,6 +125,13 @@ fn named(kind: FileType) -> &'static str {
     }
 }
 
+/// Opens a file so that no read waits: the system makes up files that are regular by name, and
+/// wait for what has not happened yet.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
 /// Reads a regular file whole. A link is followed.
 ///
 /// # Errors
@@ -135,7 +142,7 @@ pub fn read(path: &Path, max_bytes: u64, stop: &Stop) -> Result<Vec<u8>, ReadErr
     let failed = |error| ReadError::of(path, error);
     // Before it is opened: to open a pipe may take for ever.
     regular(path, &std::fs::metadata(path).map_err(failed)?)?;
-    let file = File::open(path).map_err(failed)?;
+    let file = open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     regular(path, &metadata)?;
     let too_large = |size| ReadError::TooLarge {

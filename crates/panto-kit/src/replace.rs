@@ -89,8 +89,9 @@ impl ReplaceError {
 
 /// Puts `bytes` in the place of a file's, in one step: whoever reads it finds the old or the new.
 ///
-/// A link stays, and what it leads to is replaced. An existing file keeps its mode and, as far as
-/// the system lets us, its owner; a new one gets `mode`, or what the process's mask leaves of 0666.
+/// A link stays, and what it leads to is replaced. What the process may not write to stays too. An
+/// existing file keeps its mode, but for the bits that lend rights, and, as far as the system lets
+/// us, its owner; a new one gets `mode`, or what the process's mask leaves of 0666.
 /// Other hard links to the file keep the old bytes. What is new is on disk when this returns.
 ///
 /// # Errors
@@ -169,7 +170,19 @@ fn writable(target: &Path, metadata: &Metadata) -> Result<(), ReplaceError> {
             mode,
         });
     }
-    Ok(())
+    // What its mode allows to others only, or its file system to nobody.
+    match std::fs::OpenOptions::new().write(true).open(target) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Err(ReplaceError::Io(target.to_owned(), error))
+        }
+        // A program that runs can be replaced, and not written to.
+        _ => Ok(()),
+    }
 }
 
 fn check(
@@ -217,7 +230,11 @@ fn beside(
             let _ = std::os::unix::fs::fchown(file.as_file(), user, group);
         }
         // Behind the owner, whose change takes away bits.
-        let mode = mode.unwrap_or(metadata.mode()) & 0o7777;
+        let mode = match mode {
+            Some(mode) => mode & 0o7777,
+            // As after any write: other bytes run with nobody else's rights.
+            None => metadata.mode() & 0o1777,
+        };
         let permissions = Permissions::from_mode(mode);
         file.as_file().set_permissions(permissions)?;
     }
@@ -250,6 +267,9 @@ mod tests {
         assert!(!replaced.is_new);
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(mode(&file), 0o750);
+        std::fs::set_permissions(&file, Permissions::from_mode(0o6755)).unwrap();
+        put(&file, b"new").unwrap();
+        assert_eq!(mode(&file), 0o755);
         assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("run.sh"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
@@ -293,6 +313,29 @@ mod tests {
         let parents = Parents::Created;
         replace(&path, b"x", Expected::Absent, parents, Some(0o600)).unwrap();
         assert_eq!(mode(&path), 0o600);
+    }
+
+    // Elsewhere no thread can be another user for itself.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_another_s_stays_also_where_a_rename_would_do() {
+        // Nobody else can make a file that is another's.
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let as_nobody = || {
+            let nobody = rustix::thread::Uid::from_raw(65534);
+            rustix::thread::set_thread_uid(nobody).unwrap();
+            put(&path, b"new").unwrap_err().code()
+        };
+        let code = std::thread::scope(|scope| scope.spawn(as_nobody).join().unwrap());
+        assert_eq!(code, "io");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
     }
 
     #[test]

@@ -5,7 +5,6 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -234,7 +233,7 @@ impl Worker<'_> {
             is_cut: false,
             is_binary: false,
         };
-        let searched = File::open(&path).and_then(|file| {
+        let searched = crate::read::open(&path).and_then(|file| {
             let file = self.stop.reader(file);
             self.searcher.search_reader(&self.matcher, file, &mut lines)
         });

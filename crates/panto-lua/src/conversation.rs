@@ -75,6 +75,7 @@ impl Class for LuaConversation {
             for message in snapshot.messages() {
                 list.raw_push(message_table(lua, &state.json, message)?)?;
             }
+            state.json.mark(&list)?;
             values(lua, list)
         })?;
         methods.add("add_system_message", |lua, state, this, mut args| {

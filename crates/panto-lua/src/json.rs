@@ -133,11 +133,11 @@ impl Json {
         table.metatable().is_some_and(|mark| mark == self.array)
     }
 
-    /// Marks a table as an array, so that an empty one is none of names.
+    /// Marks a table as an array.
     ///
     /// # Errors
     ///
-    /// Lua is out of memory.
+    /// Lua has no memory left.
     pub fn mark(&self, table: &Table) -> mlua::Result<()> {
         table.set_metatable(Some(self.array.clone()))
     }

@@ -35,7 +35,12 @@ impl Failure {
         match value {
             Value::Table(table) => {
                 let field = |name: &str| text_field(table, name);
-                failure.message = field("message").unwrap_or_default();
+                let message = field("message").unwrap_or_default();
+                // What Rust raised, as Lua writes it.
+                failure.message = match message.strip_prefix("runtime error: ") {
+                    Some(raised) => raised.to_owned(),
+                    None => message,
+                };
                 failure.traceback = field("traceback").unwrap_or_default();
             }
             // An error in the function that makes the table.

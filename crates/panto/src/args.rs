@@ -3,6 +3,7 @@
 mod extension;
 mod host;
 mod lua;
+mod prompt;
 mod request;
 mod short;
 
@@ -10,7 +11,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use panto_host::config::REASONING;
 
 pub(crate) use extension::{ExtensionCommand, ListArgs};
 pub(crate) use host::HostArgs;
@@ -91,8 +91,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "URL", help_heading = HEADING)]
     pub(crate) base_url: Option<String>,
 
-    /// Reason so much: off, minimal, low, medium, high, xhigh or max
-    #[arg(long, value_name = "LABEL", value_parser = REASONING.to_vec(), hide_possible_values = true, help_heading = HEADING)]
+    /// Reason so much: off, minimal, low, medium, high, xhigh or max, or a level of an extension's
+    /// protocol
+    #[arg(long, value_name = "LABEL", help_heading = HEADING)]
     pub(crate) reasoning: Option<String>,
 
     /// Take the system prompt from a file
@@ -208,7 +209,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run Lua, as extensions have it: a script, chunks, or standard input
     Lua(LuaArgs),
-    /// Play a scripted conversation: no key, no network, no configuration
+    /// Show an agent that hands work to children: no key, no network, no configuration
     Demo(DemoArgs),
     /// Print a completion script for a shell
     Completions {
@@ -269,11 +270,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct XArgs {
-    /// The command's name, without its slash; without it they are listed
-    pub(crate) name: Option<String>,
-    /// What follows the name
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<String>,
+    /// The command's name, without its slash, and its own arguments; without it they are listed
+    // One list: what stands behind its first word is never read as a flag.
+    #[arg(value_name = "NAME [ARGUMENTS]", trailing_var_arg = true)]
+    pub(crate) words: Vec<String>,
     /// Print the command's data as JSON, or the list
     #[arg(long)]
     pub(crate) json: bool,
@@ -281,6 +281,23 @@ pub(crate) struct XArgs {
     pub(crate) host: HostArgs,
     #[arg(skip)]
     pub(crate) form: Form,
+}
+
+impl XArgs {
+    /// The command's name.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.words.first().map(String::as_str)
+    }
+
+    /// What stands behind the name, and behind a `--` there.
+    pub(crate) fn arguments(&self) -> String {
+        let behind = self.words.get(1..).unwrap_or_default();
+        let own = match behind.split_first() {
+            Some((first, rest)) if first == "--" => rest,
+            _ => behind,
+        };
+        own.join(" ")
+    }
 }
 
 /// How a command of an extension was called for.

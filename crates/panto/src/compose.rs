@@ -72,8 +72,8 @@ impl Composition {
             late,
             environment: environment(&config),
             settings: settings(&config, args),
-            shown_tools: args.tools.clone(),
-            hidden_tools: args.exclude_tools.clone(),
+            shown_tools: args.tools.as_deref().map(names),
+            hidden_tools: names(&args.exclude_tools),
             agent_options: AgentOptions {
                 auto_compact: *config.compaction.auto,
                 ..AgentOptions::default()
@@ -110,6 +110,13 @@ impl Composition {
         }
         found
     }
+}
+
+/// A list of names as people write it: with blanks, and with a comma at its end.
+fn names(given: &[String]) -> Vec<String> {
+    let names = given.iter().map(|name| name.trim());
+    let names = names.filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// What each extension is given: the configuration's, and of skills what the command line says.
@@ -154,7 +161,9 @@ impl From<ComposeError> for Failure {
             ComposeError::Session(error) => error.into(),
             ComposeError::UnknownProtocol { .. } => Failure::config(error)
                 .with_hint("`panto doctor` lists the extensions and what became of them"),
-            ComposeError::UnknownTool { .. } => Failure::usage(error),
+            ComposeError::UnknownTool { .. } | ComposeError::UnknownReasoning { .. } => {
+                Failure::usage(error)
+            }
             ComposeError::NoHome(_) => Failure::config(error),
             _ => Failure::new(Exit::TurnFailed, "internal", error),
         }

@@ -26,6 +26,7 @@ use crate::args::{CommonArgs, DemoArgs, OutputFormat};
 use crate::compose::environment;
 use crate::failure::{Exit, Failure};
 use crate::place::{Place, own};
+use crate::prompt::Prompt;
 use crate::run::{Ask, Ended, Running, finish};
 use crate::signals::{Signals, leave};
 use crate::{shipped, streams};
@@ -85,7 +86,7 @@ fn play(common: &CommonArgs, output: &mut dyn Output) -> Result<Played, Failure>
         let id = live.handle.agent().session_id();
         let file = live.store.as_ref().map(|store| store.path(id));
         let mut running = Running::of(live, place.cwd());
-        let ask = Ask::Prompt(PROMPT.to_owned());
+        let ask = Ask::Prompt(Prompt::of(PROMPT));
         let ended = running.carry_out(ask, &signals, output).await;
         let remains = running.end().await;
         signals.turn_is_over();

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &DoctorArgs, common: &CommonArgs) -> Result<Exit, Failur
             .host(&found)
             .map_err(ComposeError::from)?;
         host.load(&found.sources).await;
+        composition.composer.check_names(&host);
         let mut page = Page::default();
         page.place(&composition);
         page.model(&composition, &host);

@@ -236,6 +236,15 @@ pub(crate) enum WayOn {
 }
 
 impl WayOn {
+    /// How to go on after an interrupt.
+    pub(crate) fn further(self) -> String {
+        match self {
+            WayOn::Resume(id) => format!("`panto -p --resume {id}` goes on from there"),
+            WayOn::NotSavedYet => "nothing is saved yet".to_owned(),
+            WayOn::NotKept => "nothing is kept".to_owned(),
+        }
+    }
+
     /// How to ask again.
     fn again(self) -> String {
         match self {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{PathBuf, absolute};
 
 use panto_host::headless::sanitize;
-use panto_host::rocks::RocksTree;
+use panto_host::rocks::{RocksTree, stage_headers};
 use panto_runtime::standalone::{Failure as LuaFailure, Options, Standalone, Step};
 
 use crate::args::{Before, CommonArgs, LuaArgs};
@@ -21,6 +21,16 @@ pub(crate) fn run(args: LuaArgs, common: &CommonArgs) -> Exit {
         Ok(None) => Exit::Done,
         Err(failure) => streams::report(&failure),
     }
+}
+
+/// Prints where the headers are, once they are there.
+fn print_headers(place: &Place) -> Result<(), Failure> {
+    let data_home = place.dirs.data_home().map_err(Failure::config)?;
+    let include = stage_headers(data_home)
+        .map_err(|error| Failure::new(Exit::TurnFailed, "internal", error))?;
+    let mut line = include.into_os_string().into_encoded_bytes();
+    line.push(b'\n');
+    streams::print_file(&line)
 }
 
 /// Everything that is to be done.
@@ -40,6 +50,9 @@ fn prepared(args: LuaArgs, common: &CommonArgs) -> Result<Option<Run>, Failure> 
             env!("CARGO_PKG_VERSION")
         ))?;
     }
+    if args.headers {
+        print_headers(&Place::find(common)?)?;
+    }
     let mut words: Vec<OsString> = env::args_os().collect();
     let zero = place_of_script(&words, args.script.len());
     let script = match args.script.first() {
@@ -53,7 +66,7 @@ fn prepared(args: LuaArgs, common: &CommonArgs) -> Result<Option<Run>, Failure> 
         }
         None => None,
     };
-    let nothing_else = args.before.is_empty() && !args.version;
+    let nothing_else = args.before.is_empty() && !args.version && !args.headers;
     let script = match script {
         None if nothing_else && io::stdin().is_terminal() => {
             return Err(Failure::usage("nothing to run")

@@ -31,9 +31,9 @@ impl<R: Read + Send + 'static> PromptSource<R> {
     /// # Errors
     ///
     /// Standard input cannot be read, or does not end.
-    pub(crate) async fn read(self) -> Result<Option<String>, Failure> {
+    pub(crate) async fn read(self) -> Result<Option<Prompt>, Failure> {
         let Some(reader) = self.piped else {
-            return Ok(join(self.argument, String::new()));
+            return Ok(both(self.argument, String::new()));
         };
         let (sender, mut text) = oneshot::channel();
         let read = move || sender.send(read_text(reader, MOST_BYTES, &mut io::stderr()));
@@ -57,20 +57,49 @@ impl<R: Read + Send + 'static> PromptSource<R> {
             let error = anyhow::anyhow!("the thread that reads standard input is gone");
             Err(Failure::new(Exit::TurnFailed, "internal", error))
         })?;
-        Ok(join(self.argument, text))
+        Ok(both(self.argument, text))
     }
 }
 
-/// The prompt of both places, if either has one: the argument, then what was piped, marked so
-/// that a model can tell one from the other.
-fn join(argument: String, piped: String) -> Option<String> {
+/// What is to be said to the model, or the command that is to run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    /// What stands behind `-p`, or all of standard input if nothing does.
+    pub(crate) text: String,
+    /// What was piped beside it, marked so that a model can tell one from the other.
+    pub(crate) piped: Option<String>,
+}
+
+impl Prompt {
+    /// One that has nothing beside it.
+    pub(crate) fn of(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            piped: None,
+        }
+    }
+
+    /// All of it: the text, then what was piped.
+    pub(crate) fn whole(&self) -> String {
+        match &self.piped {
+            Some(piped) => format!("{}\n\n{piped}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// The prompt of both places, if either has one.
+fn both(argument: String, piped: String) -> Option<Prompt> {
     match (argument.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => None,
-        (false, true) => Some(argument),
-        (true, false) => Some(piped),
+        (false, true) => Some(Prompt::of(&argument)),
+        (true, false) => Some(Prompt::of(&piped)),
         (false, false) => {
             let newline = if piped.ends_with('\n') { "" } else { "\n" };
-            Some(format!("{argument}\n\n<stdin>\n{piped}{newline}</stdin>"))
+            Some(Prompt {
+                text: argument,
+                piped: Some(format!("<stdin>\n{piped}{newline}</stdin>")),
+            })
         }
     }
 }
@@ -111,7 +140,7 @@ mod tests {
     use super::*;
 
     fn prompt(argument: &str, piped: &str) -> Option<String> {
-        join(argument.to_owned(), piped.to_owned())
+        both(argument.to_owned(), piped.to_owned()).map(|prompt| prompt.whole())
     }
 
     #[test]

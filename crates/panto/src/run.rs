@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use panto_host::compose::{ComposeError, GRACE, Kept, LiveSession};
 use panto_host::config::Provider;
 use panto_host::headless::{self, Output, Run, RunInfo, RunResult, RunStatus};
-use panto_host::host::{CommandOutput, Host, Remains, Untold};
+use panto_host::host::{Call, CommandOutput, Host, Remains, Untold};
 use panto_host::models::{ChoiceRequest, Models};
 use panto_host::session::{SessionCommand, SessionHandle};
 use pantograph::session::{FileSystemJsonlStore, SessionStore};
-use pantograph::{Agent, AgentBuilder, Origin, StopReason, Submission, TurnError};
+use pantograph::{Agent, AgentBuilder, Origin, Role, StopReason, Submission, TurnError};
 use tokio::runtime::Handle;
 
 use crate::args::{CommonArgs, OutputFormat, RunArgs};
 use crate::compose::{Composition, command_failure};
 use crate::failure::{self, Exit, Failure, WayOn};
 use crate::place::{Place, own};
-use crate::prompt::{MOST_BYTES, PromptSource, too_large};
+use crate::prompt::{MOST_BYTES, Prompt, PromptSource, too_large};
 use crate::session::warn_if_torn;
 use crate::signals::{Signals, leave};
 use crate::streams;
@@ -40,6 +40,8 @@ pub(crate) fn refuse(failure: Failure, format: OutputFormat) -> Exit {
 pub(crate) struct Ended {
     result: RunResult,
     failure: Option<Failure>,
+    /// What people hear although nothing failed.
+    note: Option<String>,
     exit: Exit,
 }
 
@@ -50,6 +52,7 @@ impl Ended {
             result: RunResult::failed_early(failure.to_run_error(), failure.exit.code()),
             exit: failure.exit,
             failure: Some(failure),
+            note: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Ended {
         Self {
             result,
             failure: None,
+            note: None,
             exit,
         }
     }
@@ -82,6 +86,7 @@ impl Ended {
             result: RunResult::cancelled_early(exit.code()),
             exit,
             failure: None,
+            note: Some("interrupted; nothing was asked".to_owned()),
         }
     }
 }
@@ -91,6 +96,9 @@ pub(crate) fn finish(ended: &Ended, output: &mut dyn Output) -> Exit {
     let written = output.finish(&ended.result);
     if let Some(failure) = &ended.failure {
         streams::report(failure);
+    }
+    if let Some(note) = &ended.note {
+        streams::note(note);
     }
     match written {
         Err(error) if ended.exit == Exit::Done && error.kind() != io::ErrorKind::BrokenPipe => {
@@ -190,7 +198,7 @@ fn choose(
 }
 
 /// What is asked for, with the prompt that was given, if one was.
-fn to_ask(prompt: Option<String>, args: &RunArgs) -> Result<Ask, Failure> {
+fn to_ask(prompt: Option<Prompt>, args: &RunArgs) -> Result<Ask, Failure> {
     match prompt {
         Some(prompt) => Ok(Ask::Prompt(prompt)),
         None if args.continue_latest || args.resume.is_some() => Ok(Ask::GoOn),
@@ -229,7 +237,7 @@ async fn open_session(args: RunArgs, place: Place) -> Result<Kept, Failure> {
 /// What a session is to do.
 pub(crate) enum Ask {
     /// Answer this, or run the command that it is.
-    Prompt(String),
+    Prompt(Prompt),
     /// Run the command of this name with these arguments.
     Command(String, String),
     /// Go on from its last complete message.
@@ -287,7 +295,10 @@ impl Running {
         let asked_before = self.handle.asked();
         let said = match ask {
             Ask::Prompt(prompt) => self.say(prompt, signals).await,
-            Ask::Command(name, arguments) => self.command(&name, arguments.trim(), signals).await,
+            Ask::Command(name, arguments) => {
+                let call = Call::new(&name, arguments.trim());
+                self.command(call, signals).await
+            }
             // Nobody else has the handle, so it is open; what it refuses would show as no outcome.
             Ask::GoOn => {
                 let _ = self.handle.command(SessionCommand::Continue);
@@ -298,7 +309,13 @@ impl Running {
         signals.watch(&self.handle);
         let command = match said {
             Ok(command) => command,
-            Err(failure) => return Ended::early(failure),
+            Err(failure) => {
+                let mut ended = Ended::early(failure);
+                ended.result.session_id = Some(info.session_id);
+                ended.result.model = Some(info.model);
+                self.close().await;
+                return ended;
+            }
         };
         let shown = command.as_ref().map(|command| output.command(command));
         if let Some(command) = command
@@ -338,21 +355,30 @@ impl Running {
             Some(store) if store.path(info.session_id).is_file() => WayOn::Resume(info.session_id),
             Some(_) => WayOn::NotSavedYet,
         };
-        judge(run, &info, way_on, signals.turn_is_over())
+        // A turn that may not ask again ends behind the results of tools.
+        let conversation = self.handle.agent().conversation();
+        let last = conversation.last();
+        let is_answered = last.is_some_and(|last| last.role == Role::Assistant);
+        judge(run, &info, way_on, is_answered, signals.turn_is_over())
     }
 
     /// Gives the session what a person says; what a command gave, if it was one.
     async fn say(
         &mut self,
-        prompt: String,
+        prompt: Prompt,
         signals: &Signals,
     ) -> Result<Option<CommandOutput>, Failure> {
-        let command = self.host.as_ref().and_then(|host| host.command_in(&prompt));
+        let host = self.host.as_ref();
+        let command = host.and_then(|host| host.command_in(&prompt.text));
         match command {
-            Some((name, arguments)) => self.command(&name, &arguments, signals).await,
+            Some((name, arguments)) => {
+                let mut call = Call::new(&name, &arguments);
+                call.behind = prompt.piped.as_deref();
+                self.command(call, signals).await
+            }
             None => {
                 // Nobody else has the handle, so it is open.
-                let _ = self.handle.submit(Submission::follow_up(prompt));
+                let _ = self.handle.submit(Submission::follow_up(prompt.whole()));
                 Ok(None)
             }
         }
@@ -360,19 +386,19 @@ impl Running {
 
     async fn command(
         &mut self,
-        name: &str,
-        arguments: &str,
+        call: Call<'_>,
         signals: &Signals,
     ) -> Result<Option<CommandOutput>, Failure> {
         let Some(host) = &mut self.host else {
             return Ok(None);
         };
         tokio::select! {
-            ran = host.command(name, arguments) => {
+            ran = host.call(call) => {
                 ran.map(Some).map_err(|error| command_failure(&error))
             }
             exit = signals.first() => {
-                Err(Failure::new(exit, "cancelled", anyhow::anyhow!("`/{name}` was interrupted")))
+                let message = anyhow::anyhow!("`/{}` was interrupted", call.name);
+                Err(Failure::new(exit, "cancelled", message))
             }
         }
     }
@@ -395,7 +421,13 @@ impl Running {
 }
 
 /// Decides what a run came to.
-fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended {
+fn judge(
+    run: Run,
+    info: &RunInfo,
+    way_on: WayOn,
+    is_answered: bool,
+    signal: Option<Exit>,
+) -> Ended {
     let stop = run.outcome.as_ref().map(|outcome| outcome.stop);
     let text = run
         .outcome
@@ -431,7 +463,13 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
             None => (RunStatus::Cancelled, None, Exit::Interrupted),
         },
         (Some(StopReason::Limit), None) => {
-            let (_, failure, exit) = failed("limit", "a limit cut the answer");
+            let (_, failure, exit) = failed(
+                "limit",
+                match is_answered {
+                    true => "the answer was cut where the model's longest ends (`max_output`)",
+                    false => "the turn was ended by its limit of requests (`--max-rounds`)",
+                },
+            );
             let failure = failure.map(|failure| match way_on {
                 WayOn::Resume(id) => failure.with_hint(format!(
                     "`panto -p \"go on\" --resume {id}` asks for the rest"
@@ -449,6 +487,8 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
             (RunStatus::Completed, None, Exit::Done)
         }
     };
+    let is_interrupted = matches!(status, RunStatus::Cancelled) && exit != Exit::Done;
+    let note = is_interrupted.then(|| format!("interrupted; {}", way_on.further()));
     let result = RunResult {
         status,
         stop,
@@ -465,6 +505,7 @@ fn judge(run: Run, info: &RunInfo, way_on: WayOn, signal: Option<Exit>) -> Ended
     Ended {
         result,
         failure,
+        note,
         exit,
     }
 }

@@ -124,11 +124,30 @@ pub(crate) fn pass_on(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Whether a text has no control sequences but for colours.
+fn is_harmless(text: &str) -> bool {
+    let mut pieces = text.split("\u{1b}[");
+    let is_plain = |piece: &str| !piece.contains(|c: char| c.is_control() && c != '\n');
+    let first = pieces.next().is_none_or(is_plain);
+    first
+        && pieces.all(|piece| {
+            let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            rest.starts_with('m') && is_plain(rest)
+        })
+}
+
 /// Shows what the command line gave instead of a request: help, the version, or a mistake.
 ///
 /// A program that asked for JSON gets its `result` for a mistake too.
 pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
-    let printed = error.print().and_then(|()| io::stdout().flush());
+    let rendered = error.render();
+    let printed = match is_harmless(&rendered.ansi().to_string()) {
+        true => error.print().and_then(|()| io::stdout().flush()),
+        // It repeats what was typed; as plain text it has no sequences.
+        false => io::stderr()
+            .lock()
+            .write_all(sanitize(&rendered.to_string()).as_bytes()),
+    };
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion

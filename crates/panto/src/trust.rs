@@ -1,9 +1,10 @@
 //! `panto trust`: which projects may bring code.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use panto_host::dirs::project_root;
 use panto_host::extensions::{TrustError, TrustStore};
+use panto_host::headless::sanitize_line;
 use pantograph::with_causes;
 
 use crate::args::{CommonArgs, TrustArgs};
@@ -18,7 +19,9 @@ pub(crate) fn run(args: &TrustArgs, common: &CommonArgs) -> Result<(), Failure> 
     if args.list {
         let mut text = String::new();
         for project in store.list().map_err(failure)? {
-            text.push_str(&project.display().to_string());
+            let path = project.display().to_string();
+            // A name may have a newline, and must not look like two projects.
+            text.push_str(&sanitize_line(&path, usize::MAX));
             text.push('\n');
         }
         if text.is_empty() {
@@ -30,7 +33,7 @@ pub(crate) fn run(args: &TrustArgs, common: &CommonArgs) -> Result<(), Failure> 
         // One that is gone can still be taken from the list.
         Some(path) if args.revoke => match path.canonicalize() {
             Ok(path) => project_root(&path),
-            Err(_) => std::path::absolute(path).map_err(Failure::usage)?,
+            Err(_) => gone(path).map_err(Failure::usage)?,
         },
         Some(path) => project_root(&given_directory(path, "PATH")?),
         None => place.root.clone(),
@@ -49,6 +52,27 @@ pub(crate) fn run(args: &TrustArgs, common: &CommonArgs) -> Result<(), Failure> 
         }
     }
     Ok(())
+}
+
+/// The place of a directory that is gone: what is still there of its path is taken as it really
+/// lies.
+fn gone(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let real = path
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut real)) = real else {
+        return Ok(path);
+    };
+    for part in path.strip_prefix(above).unwrap_or(&path).components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => real.push(part),
+        }
+    }
+    Ok(real)
 }
 
 /// Whoever is in their home directory, or above it, rarely means to trust all that lies there.

@@ -38,19 +38,19 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
         if let Some(exit) = signals.heard() {
             return Ok(exit);
         }
-        if let Some(name) = &args.name {
+        if let Some(name) = args.name() {
             let host = match &started {
                 Started::Session(live) => &live.host,
                 Started::Alone(host) => host,
             };
             check_short(args.form, bare(name), host)?;
         }
-        let mut host = match (started, &args.name) {
+        let mut host = match (started, args.name()) {
             // What it asks of the model is answered here, too.
             (Started::Session(live), Some(name)) if !args.json => {
                 let mut output = streams::output(OutputFormat::Text, common.verbose);
                 let mut running = Running::of(*live, composition.place.cwd());
-                let ask = Ask::Command(bare(name).to_owned(), args.arguments.join(" "));
+                let ask = Ask::Command(bare(name).to_owned(), args.arguments());
                 let ended = running.carry_out(ask, &signals, &mut *output).await;
                 let remains = running.end().await;
                 return Ok(leave(finish(&ended, &mut *output), remains));
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &XArgs, common: &CommonArgs) -> Result<Exit, Failure> {
             (Started::Session(live), _) => live.host,
             (Started::Alone(host), _) => *host,
         };
-        let Some(name) = &args.name else {
+        let Some(name) = args.name() else {
             list(&host, args.json)?;
             let remains = host.end(GRACE).await;
             return Ok(leave(Exit::Done, Some(remains)));
         };
-        let arguments = args.arguments.join(" ");
+        let arguments = args.arguments();
         let ran = tokio::select! {
             ran = host.command(bare(name), arguments.trim()) => ran,
             exit = signals.first() => return Ok(exit),
@@ -149,6 +149,7 @@ async fn start(composition: &Composition) -> Result<Started, Failure> {
         return Ok(Started::Session(Box::new(live)));
     }
     host.load(&found.sources).await;
+    composer.check_names(&host);
     host.ready();
     Ok(Started::Alone(Box::new(host)))
 }

@@ -123,6 +123,9 @@ local function register(command)
   local registered, message = pcall(panto.ext.register_command, {
     name = command.name,
     description = description(read),
+    -- Extensions and skills with a command of the name are not to lose it to a text.
+    fallback = true,
+    file = command.file,
     handler = function(arguments)
       local body, why = markdown.body(panto.ext, command.file)
       if not body then

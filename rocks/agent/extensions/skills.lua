@@ -112,6 +112,7 @@ local function register_command(skill)
   local registered, message = pcall(panto.ext.register_command, {
     name = command,
     description = words.cut(skill.description, 200),
+    file = skill.file,
     handler = function(arguments)
       local text, why = skill_file.text(panto.ext, skill)
       if not text then

@@ -7,6 +7,7 @@ local std = require("agent.tools._std")
 --- What is changed on the thread that runs Lua has a bound.
 local MAX_BYTES = 16 * 1024 * 1024
 local MAX_DIFF_BYTES = 64 * 1024
+local BOM = "\u{FEFF}"
 
 --- The text of a file with how it is written. What is not quite UTF-8 is changed as bytes.
 local function text_of(bytes)
@@ -78,6 +79,10 @@ order, and all of them or none. Line ends and encoding of the file stay as they 
     local text, replaced = replacing.apply(old.text, edits, old.newline)
     if not text then
       return nil, ("`%s`: %s"):format(shown, replaced)
+    end
+    if old.encoding and old.encoding ~= "utf-8" and text:sub(1, #BOM) == BOM then
+      -- The encoding writes its own.
+      text = text:sub(#BOM + 1)
     end
     local new, unencodable = text, nil
     if old.encoding then

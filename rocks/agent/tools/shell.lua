@@ -4,7 +4,7 @@ local uv = require("luv")
 local process = require("agent.tools._process")
 local std = require("agent.tools._std")
 
-local TIMEOUT_S, MAX_TIMEOUT_S = 120, 3600
+local TIMEOUT_S, MIN_TIMEOUT_S, MAX_TIMEOUT_S = 120, 0.1, 3600
 
 --- The environment for commands: without what the host keeps to itself.
 ---@return string[]
@@ -73,7 +73,11 @@ file.]]):format(TIMEOUT_S),
     elseif arguments.command:find("\0", 1, true) then
       return nil, "`command` has a zero byte"
     end
-    local timeout_s = std.within(arguments.timeout_s, TIMEOUT_S, 0.1, MAX_TIMEOUT_S)
+    local timeout_s = arguments.timeout_s or TIMEOUT_S
+    if not (timeout_s >= MIN_TIMEOUT_S and timeout_s <= MAX_TIMEOUT_S) then
+      local message = "`timeout_s` must be from %g to %d, in seconds"
+      return nil, message:format(MIN_TIMEOUT_S, MAX_TIMEOUT_S)
+    end
     local cwd = std.resolve(arguments.cwd or ".")
     if not is_directory(cwd) then
       return nil, ("`cwd` is not a directory: `%s`"):format(std.shown(cwd))

@@ -4,11 +4,16 @@ local seen = require("agent.tools._files")
 local std = require("agent.tools._std")
 
 local MAX_DIFF_BYTES = 64 * 1024
+local BOM = "\u{FEFF}"
 
 --- The bytes of a text, written as the file was that it replaces.
 local function bytes_of(text, old)
   if not old or old.is_lossy then
     return text
+  end
+  if old.encoding ~= "utf-8" and text:sub(1, #BOM) == BOM then
+    -- The encoding writes its own.
+    text = text:sub(#BOM + 1)
   end
   return panto.ext.files.encode(text, old.encoding)
 end
@@ -45,6 +50,9 @@ file must have been read before. To change parts of a file use `edit`.]],
       std.arguments(input, { { "path", "path", true }, { "content", "string", true } })
     if not arguments then
       return nil, wrong
+    end
+    if arguments.path:find("/$") then
+      return nil, ("`path` names a directory: `%s`"):format(std.shown(arguments.path))
     end
     local path = std.resolve(arguments.path)
     local _ <close> = seen.lock(path)

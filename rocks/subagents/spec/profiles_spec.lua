@@ -38,8 +38,13 @@ end
 
 --- The catalog of the user's files.
 local function catalog(dir, files)
+  local written = 0
   for name, bytes in pairs(files) do
     write(dir .. "/user/agents/" .. name, bytes)
+    written = written + 1
+    if written % 100 == 0 then
+      pause()
+    end
   end
   local found = profiles.discover(world(dir))
   return found, told(dir, found.diagnostics)

@@ -82,6 +82,26 @@ impl RockServer {
         shelf.add(name, version, "src", path, archive);
     }
 
+    /// Offers a rock as it is packed: its rockspec and all its files.
+    pub(super) fn publish_packed(
+        &self,
+        name: &str,
+        version: &str,
+        spec: &str,
+        files: &[(String, String)],
+    ) {
+        let inside = format!("{name}-{version}.rockspec");
+        let mut parts = vec![(inside.as_str(), spec)];
+        parts.extend(
+            files
+                .iter()
+                .map(|(name, text)| (name.as_str(), text.as_str())),
+        );
+        let path = format!("/{name}-{version}.src.rock");
+        let mut shelf = self.shelf.lock();
+        shelf.add(name, version, "src", path, zip(&parts));
+    }
+
     fn spec(&self, name: &str, version: &str, file: &str, needs: &[&str]) -> String {
         let needs: String = needs.iter().map(|need| format!(", \"{need}\"")).collect();
         format!(

@@ -116,7 +116,7 @@ end
 ---@return integer failures
 function M.run(file, scratch, require)
   local examples, names = {}, {}
-  local environment = setmetatable({ assert = checks, require = require }, { __index = _G })
+  local environment = setmetatable({ assert = checks, require = require, pause = pause }, { __index = _G })
   function environment.describe(name, body)
     names[#names + 1] = name
     body()

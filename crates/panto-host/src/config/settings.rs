@@ -76,10 +76,12 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "reasoning",
-        kind: Kind::OneOf(REASONING),
+        kind: Kind::Text,
         default: "as the model does",
         example: r#""medium""#,
-        doc: "How much the model reasons before it answers. `--reasoning` wins over it.",
+        doc: "How much the model reasons before it answers: `off`, `minimal`, `low`, `medium`, \
+              `high`, `xhigh`, `max`, or a level of an extension's protocol. `--reasoning` wins \
+              over it.",
     },
     Setting {
         key: "providers.*.protocol",

@@ -11,7 +11,7 @@ use super::sourced::Sourced;
 pub struct Config {
     /// `model`, as written; [`crate::Models`] reads it.
     pub model: Option<Sourced<String>>,
-    /// `reasoning`, one of [`super::REASONING`].
+    /// `reasoning`: one of [`super::REASONING`], or a level of an extension's protocol.
     pub reasoning: Option<Sourced<String>>,
     /// `[providers.*]` by name.
     pub providers: BTreeMap<String, Provider>,

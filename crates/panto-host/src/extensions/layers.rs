@@ -68,6 +68,8 @@ pub struct LayersRequest<'a> {
     pub dirs: &'a Dirs,
     /// The root of the project.
     pub project_root: &'a Path,
+    /// The home directory, whose shared skills need no trust.
+    pub home: Option<&'a Path>,
     /// Where what panto ships lies, if it ships something.
     pub base: Option<&'a Path>,
     /// Whether the project may bring code.
@@ -129,6 +131,9 @@ pub fn layers(
         );
         return (found, skipped, diagnostics);
     }
+    let is_home = request
+        .home
+        .is_some_and(|home| same_place(home, request.project_root));
     let local = project.join("local");
     for (name, dir) in [(LayerName::Project, project), (LayerName::Local, local)] {
         if is_user && name == LayerName::Project {
@@ -146,6 +151,15 @@ pub fn layers(
         if !has.is_empty() {
             skipped.push(SkippedLayer { name, dir, has });
         }
+    }
+    // What other programs share counts as the project's layer does.
+    let shared = request.project_root.join(".agents");
+    if !request.trusted && !is_home && has_entries(&shared.join("skills")) {
+        skipped.push(SkippedLayer {
+            name: LayerName::Project,
+            dir: shared,
+            has: vec!["skills"],
+        });
     }
     (found, skipped, diagnostics)
 }

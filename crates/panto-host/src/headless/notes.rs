@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use pantograph::{Event, ProviderError, UsageTotal, with_causes};
+use pantograph::{Event, ProviderError, TurnError, UsageTotal, with_causes};
 
 use super::{RunInfo, sanitize_line};
 use crate::session::SessionEvent;
@@ -126,6 +126,10 @@ fn verbose_line(event: &Event) -> Option<String> {
         } => Some(format!(
             "compacted about {tokens_before} tokens to {tokens_after}"
         )),
+        // Nothing was asked.
+        Event::Settled(outcome) if matches!(outcome.error, Some(TurnError::NothingToContinue)) => {
+            None
+        }
         Event::Settled(outcome) => Some(format!("{}, {}", outcome.stop, usage(&outcome.usage))),
         _ => None,
     }

@@ -40,7 +40,8 @@ pub struct NobodyToAsk;
 impl Asker for NobodyToAsk {
     async fn ask(&self, question: Question) -> Result<String, String> {
         Err(format!(
-            "nobody is there to answer “{}”: this runs without a terminal",
+            "nobody is asked “{}”: without the interactive terminal, as with `-p`, panto does not \
+             ask",
             question.text
         ))
     }
@@ -68,8 +69,9 @@ pub(super) async fn allow(
             "The call was not run: the person does not allow this call of `{tool}`."
         )),
         Err(_) => Err(format!(
-            "The call was not run: `{tool}` wants a yes from a person before each call \
-             (`ask` in the configuration), and nobody is there to give it."
+            "The call was not run: `{tool}` wants a yes from a person before each call, and \
+             without the interactive terminal, as with `-p`, panto does not ask. To allow it, \
+             take `{tool}` out of `tools.ask` in the configuration."
         )),
     }
 }

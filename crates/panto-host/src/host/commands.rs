@@ -1,14 +1,16 @@
 //! Slash commands: registered by extensions, run by whoever shows the session.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Value};
-use panto_lua::{Args, Fault, Reply, values};
+use panto_lua::{Args, Reply, values};
 use panto_runtime::Failure;
 
 use super::Host;
 use super::events::Event;
 use super::shared::{Owner, Shared};
+use crate::extensions::{Diagnostic, LayerName};
 use crate::nearest::did_you_mean;
 use crate::session::SessionRefusal;
 
@@ -17,6 +19,11 @@ pub(super) struct Command {
     pub(super) owner: Owner,
     pub(super) description: String,
     handler: Function,
+    /// Whether it makes room for any other of its name.
+    is_fallback: bool,
+    layer: Option<LayerName>,
+    /// Where it is written, if its extension says so.
+    file: Option<PathBuf>,
 }
 
 /// A command, as front ends list it. Text is from outside.
@@ -41,6 +48,28 @@ pub struct CommandOutput {
     pub exit_code: u8,
     /// What is submitted as the person's prompt; the host has done that.
     pub prompted: bool,
+}
+
+/// A command that is to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Its name, without the slash.
+    pub name: &'a str,
+    /// What stands behind the name.
+    pub arguments: &'a str,
+    /// What follows the prompt that it gives, if it gives one. The command does not see it.
+    pub behind: Option<&'a str>,
+}
+
+impl<'a> Call<'a> {
+    /// One with nothing behind its prompt.
+    pub fn new(name: &'a str, arguments: &'a str) -> Self {
+        Self {
+            name,
+            arguments,
+            behind: None,
+        }
+    }
 }
 
 /// Why a command gave nothing.
@@ -79,9 +108,10 @@ pub enum RunCommandError {
     Refused(SessionRefusal),
 }
 
-/// `register_command{ name, description, handler }`.
+/// `register_command{ name, description, handler, fallback?, file? }`: gives whether the command
+/// counts.
 pub(super) fn register(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
-    let options = args.options(&["name", "description", "handler"])?;
+    let options = args.options(&["name", "description", "handler", "fallback", "file"])?;
     let argument = options.get("name")?;
     let name = argument.text()?;
     if !is_command_name(&name) {
@@ -90,22 +120,22 @@ pub(super) fn register(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: 
         ));
     }
     let owner = shared.acting(owner);
-    let command = Command {
-        owner: Rc::clone(&owner),
+    let command = Rc::new(Command {
+        layer: shared.layers.borrow().get(&*owner).copied(),
+        owner,
         description: options.get("description")?.text()?,
         handler: options.get("handler")?.function()?.clone(),
-    };
-    let mut commands = shared.commands.borrow_mut();
-    if let Some(other) = commands.get(&name).filter(|other| other.owner != owner) {
-        return Err(Fault::misuse(format!(
-            "the command `{name}` is registered by `{}` already, so `{owner}` cannot register it",
-            other.owner
-        )));
-    }
-    let previous = commands.insert(name, Rc::new(command));
-    drop(commands);
-    drop(previous);
-    values(lua, ())
+        is_fallback: match options.given("fallback")? {
+            Some(flag) => flag.boolean()?,
+            None => false,
+        },
+        file: match options.given("file")? {
+            Some(file) => Some(file.text()?.into()),
+            None => None,
+        },
+    });
+    let counts = shared.add_command(&name, command);
+    values(lua, counts)
 }
 
 /// `commands()`: a list of `{ name, description, source }`.
@@ -118,7 +148,25 @@ pub(super) fn list(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Reply 
         entry.raw_set("source", info.source)?;
         list.raw_push(entry)?;
     }
+    shared.module.json().mark(&list)?;
     values(lua, list)
+}
+
+fn not_counting(name: &str, lost: &Command, counting: &Command) -> Diagnostic {
+    let of = match &counting.file {
+        Some(file) => format!("`{}`", file.display()),
+        None => format!("the extension `{}`", counting.owner),
+    };
+    let message = format!("this `/{name}` is not used: {of} has a command of that name");
+    let is_overridden = lost.is_fallback == counting.is_fallback && lost.layer < counting.layer;
+    let diagnostic = match is_overridden {
+        true => Diagnostic::info(message),
+        false => Diagnostic::warning(message),
+    };
+    match &lost.file {
+        Some(file) => diagnostic.at(file),
+        None => diagnostic.of(&*lost.owner),
+    }
 }
 
 /// Whether a command can have the name.
@@ -130,10 +178,63 @@ pub fn is_command_name(name: &str) -> bool {
             .all(|c| c.is_alphanumeric() || "-_.:".contains(c))
 }
 
+impl Command {
+    /// Of two with one name, the greater counts.
+    fn precedence(&self) -> (bool, Option<LayerName>) {
+        (!self.is_fallback, self.layer)
+    }
+}
+
 impl Shared {
+    /// Gives whether the command counts: others of its name may have a higher precedence. Those
+    /// that do not count are kept, since the one that counts may be taken back.
+    fn add_command(&self, name: &str, command: Rc<Command>) -> bool {
+        let mut commands = self.commands.borrow_mut();
+        let all = commands.entry(name.to_owned()).or_default();
+        let previous: Vec<_> = all
+            .extract_if(.., |other| other.owner == command.owner)
+            .collect();
+        // Of equals, the first counts.
+        let at = all.partition_point(|other| other.precedence() < command.precedence());
+        all.insert(at, Rc::clone(&command));
+        let counting = all.last().cloned();
+        let beaten = all.len().checked_sub(2).and_then(|at| all.get(at)).cloned();
+        drop(commands);
+        let counts = counting
+            .as_ref()
+            .is_some_and(|counting| Rc::ptr_eq(counting, &command));
+        let lost = if counts { beaten } else { Some(command) };
+        if let (Some(counting), Some(lost), true) = (counting, lost, previous.is_empty()) {
+            self.say(not_counting(name, &lost, &counting));
+        }
+        counts
+    }
+
+    /// The command that counts.
+    fn find_command(&self, name: &str) -> Option<Rc<Command>> {
+        self.commands.borrow().get(name)?.last().cloned()
+    }
+
+    /// Gives whether the owner had registered it.
+    pub(super) fn remove_command(&self, owner: &Owner, name: &str) -> bool {
+        let mut commands = self.commands.borrow_mut();
+        let Some(all) = commands.get_mut(name) else {
+            return false;
+        };
+        let removed: Vec<_> = all.extract_if(.., |it| it.owner == *owner).collect();
+        if all.is_empty() {
+            commands.remove(name);
+        }
+        drop(commands);
+        !removed.is_empty()
+    }
+
     pub(super) fn command_infos(&self) -> Vec<CommandInfo> {
         let commands = self.commands.borrow();
-        let infos = commands.iter().map(|(name, command)| CommandInfo {
+        let counting = commands
+            .iter()
+            .filter_map(|(name, all)| Some((name, all.last()?)));
+        let infos = counting.map(|(name, command)| CommandInfo {
             name: name.clone(),
             description: command.description.clone(),
             source: command.owner.to_string(),
@@ -205,7 +306,7 @@ impl Host {
     pub fn command_in(&self, prompt: &str) -> Option<(String, String)> {
         let rest = prompt.strip_prefix('/')?;
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let is_known = self.shared.commands.borrow().contains_key(name);
+        let is_known = self.shared.find_command(name).is_some();
         is_known.then(|| (name.to_owned(), arguments.trim().to_owned()))
     }
 
@@ -221,9 +322,22 @@ impl Host {
         name: &str,
         arguments: &str,
     ) -> Result<CommandOutput, RunCommandError> {
+        self.call(Call::new(name, arguments)).await
+    }
+
+    /// The same, with more than a name and arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`RunCommandError`].
+    pub async fn call(&mut self, call: Call<'_>) -> Result<CommandOutput, RunCommandError> {
+        let Call {
+            name,
+            arguments,
+            behind,
+        } = call;
         let shared = Rc::clone(&self.shared);
-        let command = shared.commands.borrow().get(name).cloned();
-        let Some(command) = command else {
+        let Some(command) = shared.find_command(name) else {
             let infos = shared.command_infos();
             let near = did_you_mean(name, infos.iter().map(|info| info.name.as_str()));
             return Err(RunCommandError::Unknown {
@@ -244,7 +358,10 @@ impl Host {
         let returned = ran.map_err(RunCommandError::Failed)?;
         let Returned { mut output, prompt } = shared.read_output(name, &returned)?;
         if let Some(prompt) = prompt {
-            shared.submit_prompt(&prompt)?;
+            match behind {
+                Some(behind) => shared.submit_prompt(&format!("{prompt}\n\n{behind}"))?,
+                None => shared.submit_prompt(&prompt)?,
+            }
             output.prompted = true;
         }
         Ok(output)

@@ -7,9 +7,9 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use mlua::{AnyUserData, Lua, MetaMethod, Table, UserData, UserDataMethods, Value};
-use panto_lua::EventTables;
+use panto_lua::{EventTables, Json};
 use pantograph::{CallId, Event as TurnEvent, Outcome, StopReason};
-use serde_json::Value as Json;
+use serde_json::Value as Data;
 
 use super::shared::{Out, Shared};
 use crate::session::{SessionEvent, SessionEvents, SessionHandle};
@@ -38,6 +38,12 @@ pub(super) const NAMES: &[&str] = &[
     "tool_output_delta",
     "tool_result",
     "tool_collapse",
+    "usage",
+    "paused",
+    "retry",
+    "attempt_discarded",
+    "compaction_start",
+    "compaction_end",
     "agent_submission",
 ];
 
@@ -49,6 +55,8 @@ pub(super) struct Event {
     /// The field that a handler may change, and what the last one made of it.
     writable: Option<&'static str>,
     changed: RefCell<Option<Value>>,
+    /// Says whether a table can be the input of a call.
+    json: Option<Json>,
 }
 
 impl Event {
@@ -59,13 +67,15 @@ impl Event {
             fields,
             writable: None,
             changed: RefCell::default(),
+            json: None,
         }
     }
 
     /// An event of which handlers may change `field`.
-    pub(super) fn writable(name: &str, fields: Table, field: &'static str) -> Self {
+    pub(super) fn writable(name: &str, fields: Table, field: &'static str, json: &Json) -> Self {
         Self {
             writable: Some(field),
+            json: Some(json.clone()),
             ..Self::notification(name, fields)
         }
     }
@@ -74,7 +84,7 @@ impl Event {
     pub(super) fn custom(
         lua: &Lua,
         name: &str,
-        data: Option<&Json>,
+        data: Option<&Data>,
         shared: &Shared,
     ) -> Result<Self, panto_lua::Fault> {
         let fields = lua.create_table()?;
@@ -104,12 +114,10 @@ impl Event {
         self.fields.get(key)
     }
 
-    fn set(&self, key: &str, value: Value) -> mlua::Result<()> {
+    fn set(&self, key: &str, value: Value) -> Result<(), String> {
         let name = &self.name;
         if self.writable != Some(key) {
-            return Err(mlua::Error::runtime(format!(
-                "`{key}` of a `{name}` event cannot be assigned"
-            )));
+            return Err(format!("`{key}` of a `{name}` event cannot be assigned"));
         }
         let fits = match key {
             "input" => value.is_table(),
@@ -117,19 +125,41 @@ impl Event {
         };
         if !fits {
             let wanted = if key == "input" { "a table" } else { "text" };
-            return Err(mlua::Error::runtime(format!(
+            return Err(format!(
                 "`{key}` of a `{name}` event takes {wanted}, got {}",
                 value.type_name()
-            )));
+            ));
         }
         let is_blank = |text: &mlua::LuaString| text.to_string_lossy().trim().is_empty();
         if &**name == "user_message" && value.as_string().is_some_and(is_blank) {
-            return Err(mlua::Error::runtime(format!(
-                "`{key}` of a `{name}` event must not be empty"
-            )));
+            return Err(format!("`{key}` of a `{name}` event must not be empty"));
         }
+        let written = match &self.json {
+            Some(json) if key == "input" => json.encode(&value).map_err(|error| error.to_string()),
+            _ => Ok("{}".to_owned()),
+        };
+        // Kept all the same: a call whose input somebody wanted changed must not run unchanged.
         self.changed.replace(Some(value));
-        Ok(())
+        let why = match written {
+            Ok(text) if text.starts_with('{') => return Ok(()),
+            Ok(_) => "it is a list".to_owned(),
+            Err(error) => error,
+        };
+        Err(format!(
+            "`{key}` of a `{name}` event takes a JSON object: {why}"
+        ))
+    }
+}
+
+/// A message with the line of Lua that called.
+fn placed(lua: &Lua, message: &str) -> String {
+    let place = lua.inspect_stack(1, |caller| {
+        let file = caller.source().short_src?.into_owned();
+        Some((file, caller.current_line()?))
+    });
+    match place.flatten() {
+        Some((file, line)) => format!("{file}:{line}: {message}"),
+        None => message.to_owned(),
     }
 }
 
@@ -154,8 +184,9 @@ impl UserData for Event {
         });
         methods.add_meta_method(
             MetaMethod::NewIndex,
-            |_, event, (key, value): (mlua::LuaString, Value)| {
-                event.set(&key.to_string_lossy(), value)
+            |lua, event, (key, value): (mlua::LuaString, Value)| {
+                let set = event.set(&key.to_string_lossy(), value);
+                set.map_err(|why| mlua::Error::runtime(placed(lua, &why)))
             },
         );
     }

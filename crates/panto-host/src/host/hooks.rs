@@ -180,7 +180,7 @@ impl Shared {
             let status: String = context.raw_get("status")?;
             fields.raw_set("result_ok", status == "ok")?;
         }
-        let event = Event::writable(hook.event, fields, hook.field);
+        let event = Event::writable(hook.event, fields, hook.field, self.module.json());
         Ok(self.fire(event).unwrap_or(Value::Nil))
     }
 }

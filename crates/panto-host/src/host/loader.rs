@@ -52,6 +52,7 @@ impl Host {
     async fn activate(&mut self, entry: Entry) {
         let shared = Rc::clone(&self.shared);
         let owner: Owner = entry.name.as_str().into();
+        shared.keep_layer(&entry);
         shared.active.replace(Some(Rc::clone(&owner)));
         let outcome = match &entry.does {
             Does::Tool(tool) => shared.register_returned(&owner, tool),
@@ -111,6 +112,11 @@ impl Shared {
     /// entries are called, so an allow list cannot rule it out.
     fn is_denied(&self, name: &str) -> bool {
         self.options.deny.iter().any(|it| it == name)
+    }
+
+    fn keep_layer(&self, entry: &Entry) {
+        let mut layers = self.layers.borrow_mut();
+        layers.insert(entry.name.clone(), entry.layer);
     }
 
     fn remember(&self, name: &str, file: &Path, layer: LayerName, status: ExtensionStatus) {
@@ -258,7 +264,12 @@ fn remedy(source: &SourceFile) -> &'static str {
 /// What Lua raised, without what is said elsewhere.
 fn words(failure: &Failure) -> String {
     tracing::debug!(traceback = failure.traceback, "{failure}");
-    failure.first_line().to_owned()
+    first_line(failure).to_owned()
+}
+
+/// The first line without the colon before a list that is left out.
+pub(super) fn first_line(failure: &Failure) -> &str {
+    failure.first_line().trim_end_matches(':')
 }
 
 /// What is wrong with an extension, where in its file if it says so.

@@ -8,6 +8,7 @@ use panto_lua::{Arg, Args, Fault, Reply, values};
 use pantograph::protocol::ToolChoice;
 use pantograph::{AgentConfig, ModelRef};
 
+use super::Host;
 use super::shared::{Owner, Shared};
 use crate::models::{OfferedModel, OfferedProvider};
 
@@ -114,6 +115,7 @@ pub(super) fn models(shared: &Rc<Shared>, _: &Owner, lua: &Lua, mut args: Args) 
         }
         matching += 1;
     }
+    shared.module.json().mark(&list)?;
     values(lua, (list, matching))
 }
 
@@ -128,6 +130,7 @@ fn providers(shared: &Shared, lua: &Lua) -> Reply {
         entry.raw_set("models", offered.models.len())?;
         list.raw_push(entry)?;
     }
+    shared.module.json().mark(&list)?;
     values(lua, list)
 }
 
@@ -156,7 +159,9 @@ fn describe(lua: &Lua, shared: &Shared, model: &OfferedModel) -> Result<Table, F
         .clone()
         .or_else(|| shared.effort_labels(model.reference.provider()));
     if let Some(labels) = labels {
-        entry.raw_set("reasoning", lua.create_sequence_from(labels)?)?;
+        let labels = lua.create_sequence_from(labels)?;
+        shared.module.json().mark(&labels)?;
+        entry.raw_set("reasoning", labels)?;
     }
     if let Some(price) = &model.price {
         let table = lua.create_table()?;
@@ -244,6 +249,13 @@ fn read_tool_choice(argument: &Arg) -> Result<ToolChoice, Fault> {
             Ok(ToolChoice::Named(name.text()?))
         }
         _ => Err(argument.wrong(EXPECTED)),
+    }
+}
+
+impl Host {
+    /// The reasoning labels of the extension's protocol that speaks for a provider, if it lists any.
+    pub fn effort_labels(&self, provider: &str) -> Option<Vec<String>> {
+        self.shared.effort_labels(provider)
     }
 }
 

@@ -7,7 +7,10 @@ use std::rc::Rc;
 use mlua::{Lua, Value};
 use panto_lua::{Arg, Args, Fault, Reply, values};
 
+use super::events::NAMES;
 use super::shared::{Listener, Owner, Shared};
+use crate::extensions::{Diagnostic, LayerName};
+use crate::nearest::distance;
 
 /// `register_tool{ name, description, schema, handler }`.
 pub(super) fn register_tool(
@@ -61,13 +64,7 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
             }
             was_there
         }
-        "command" => {
-            let mut commands = shared.commands.borrow_mut();
-            let is_own = commands
-                .get(&name)
-                .is_some_and(|command| command.owner == owner);
-            is_own && commands.remove(&name).is_some()
-        }
+        "command" => shared.remove_command(&owner, &name),
         _ => return Err(kind.wrong("`tool`, `command` or `protocol` expected")),
     };
     values(lua, was_there)
@@ -77,6 +74,16 @@ pub(super) fn unregister(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args
 pub(super) fn on(shared: &Rc<Shared>, owner: &Owner, lua: &Lua, mut args: Args) -> Reply {
     let name = args.next("name").text()?;
     let function = args.next("handler").function()?.clone();
+    let meant = || NAMES.iter().find(|known| distance(known, &name) <= 2);
+    if name.len() >= 6
+        && !NAMES.contains(&name.as_str())
+        && let Some(meant) = meant()
+    {
+        let message = format!(
+            "it listens to `{name}`, which is no event of panto's own; did you mean `{meant}`?"
+        );
+        shared.say(Diagnostic::warning(message).of(&*shared.acting(owner)));
+    }
     let listener = Listener {
         owner: shared.acting(owner),
         function,
@@ -105,10 +112,24 @@ impl Shared {
         let name = declaration.name.to_string();
         self.handle
             .register_tool(&owner, declaration, handler)
-            .map_err(|error| Fault::misuse(error.to_string()))?;
+            .map_err(|error| {
+                Fault::misuse(match self.shipped_by(&name) {
+                    Some(other) => format!(
+                        "{error}; panto ships it: an extension named `{other}` takes its place"
+                    ),
+                    None => error.to_string(),
+                })
+            })?;
         self.tool_owners.borrow_mut().insert(name, owner);
         self.refresh_tools();
         Ok(())
+    }
+
+    /// The extension that ships the tool, if panto does.
+    fn shipped_by(&self, tool: &str) -> Option<Owner> {
+        let owner = self.tool_owners.borrow().get(tool).cloned()?;
+        let layer = self.layers.borrow().get(&*owner).copied();
+        (layer == Some(LayerName::Base)).then_some(owner)
     }
 
     /// Takes back everything that an extension registered.
@@ -125,9 +146,10 @@ impl Shared {
         for name in own(&self.protocol_owners) {
             self.handle.unregister_protocol(owner, &name);
         }
-        self.commands
-            .borrow_mut()
-            .retain(|_, command| command.owner != *owner);
+        let commands: Vec<_> = self.commands.borrow().keys().cloned().collect();
+        for name in commands {
+            self.remove_command(owner, &name);
+        }
         for listeners in self.listeners.borrow_mut().values_mut() {
             listeners.retain(|listener| listener.owner != *owner);
         }

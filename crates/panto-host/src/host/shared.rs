@@ -23,7 +23,7 @@ use super::models::SessionRecord;
 use super::modules::Modules;
 use super::prompt::{PromptFacts, Section};
 use super::{HostError, HostOptions};
-use crate::extensions::{Diagnostic, ResourceLayer};
+use crate::extensions::{Diagnostic, LayerName, ResourceLayer};
 use crate::models::Models;
 use crate::session::{SessionHandle, SessionRefusal};
 
@@ -40,7 +40,10 @@ pub(super) struct Shared {
     pub(super) options: Given,
     /// Of the extension that is being evaluated or activated.
     pub(super) active: RefCell<Option<Owner>>,
-    pub(super) commands: RefCell<BTreeMap<String, Rc<Command>>>,
+    /// By name; of several the last one counts.
+    pub(super) commands: RefCell<BTreeMap<String, Vec<Rc<Command>>>>,
+    /// Of the extensions that were to be activated.
+    pub(super) layers: RefCell<BTreeMap<String, LayerName>>,
     pub(super) tool_owners: RefCell<BTreeMap<String, Owner>>,
     pub(super) protocol_owners: RefCell<BTreeMap<String, Owner>>,
     pub(super) listeners: RefCell<HashMap<String, Vec<Listener>>>,
@@ -163,6 +166,7 @@ impl Shared {
             },
             active: RefCell::default(),
             commands: RefCell::default(),
+            layers: RefCell::default(),
             tool_owners: RefCell::default(),
             protocol_owners: RefCell::default(),
             listeners: RefCell::default(),
@@ -247,7 +251,7 @@ impl Shared {
         self.say(Diagnostic::error(format!(
             "{} failed: {}",
             failure.what,
-            failure.first_line()
+            super::loader::first_line(failure)
         )));
     }
 

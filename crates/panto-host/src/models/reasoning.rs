@@ -21,6 +21,12 @@ impl Models {
             (None, Some(set)) => (set.as_str(), ChosenBy::Config(Box::new(set.source.clone()))),
             (None, None) => return Ok(None),
         };
+        let protocol = self.protocol_name(reference.provider());
+        let is_late = protocol.is_some_and(|name| self.registry.is_late(&name));
+        // The labels of an extension's protocol are known once it is registered.
+        if is_late && listed.is_none_or(|listed| listed.reasoning.is_none()) {
+            return Ok(Some(label.to_owned()));
+        }
         if !REASONING.contains(&label) {
             return Err(ChooseError::UnknownReasoning {
                 label: label.to_owned(),

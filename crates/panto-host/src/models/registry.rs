@@ -58,6 +58,11 @@ impl ProtocolRegistry {
         self.constructors.keys().map(String::as_str)
     }
 
+    /// Whether the protocol is one that an extension may register.
+    pub(super) fn is_late(&self, name: &str) -> bool {
+        self.late.is_some() && !self.constructors.contains_key(name)
+    }
+
     /// Makes the protocol `name` for `provider`; `None` if there is no such protocol.
     pub(super) fn make(
         &self,

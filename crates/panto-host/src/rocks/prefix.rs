@@ -33,12 +33,23 @@ pub enum PrefixError {
 /// [`PrefixError`].
 pub fn stage_prefix(data_home: &Path, program: &Path) -> Result<PathBuf, PrefixError> {
     let prefix = data_home.join("lua").join(LUA_RELEASE);
-    let headers = LUA_HEADERS.map(|(path, text)| ShippedFile { path, text });
-    stage_at(&prefix.join("include"), &headers)?;
+    stage_headers(data_home)?;
     let interpreter = prefix.join("bin").join("lua");
     let written = write_interpreter(&interpreter, program);
     written.map_err(|error| PrefixError::Interpreter(interpreter, error))?;
     Ok(prefix)
+}
+
+/// Makes the directory of the headers alone, and gives it.
+///
+/// # Errors
+///
+/// [`PrefixError`].
+pub fn stage_headers(data_home: &Path) -> Result<PathBuf, PrefixError> {
+    let include = data_home.join("lua").join(LUA_RELEASE).join("include");
+    let headers = LUA_HEADERS.map(|(path, text)| ShippedFile { path, text });
+    stage_at(&include, &headers)?;
+    Ok(include)
 }
 
 /// Replaces the script if it is not as it should be: another panto may have written it.

@@ -67,7 +67,7 @@ fn named(
                 ));
             }
             (Ok(rock), Some(tree)) => {
-                let source = source(rock.name(), &tree.modules(), layer);
+                let source = installed(rock.name(), &tree.modules(), layer);
                 if !sources.iter().any(|other| other.stem == source.stem) {
                     sources.push(source);
                 }
@@ -75,6 +75,18 @@ fn named(
         }
     }
     (sources, diagnostics)
+}
+
+/// A rock `panto-NAME` may have its module under NAME alone.
+fn installed(name: &str, modules: &Path, layer: LayerName) -> SourceFile {
+    let whole = source(name, modules, layer);
+    match name.strip_prefix("panto-") {
+        Some(rest) if !whole.file.is_file() => {
+            let short = source(rest, modules, layer);
+            if short.file.is_file() { short } else { whole }
+        }
+        _ => whole,
+    }
 }
 
 /// Every directory of `staged` with an `init.lua`, but the base layer's.

@@ -103,13 +103,53 @@ fn a_command_may_say_something_to_the_model() {
 }
 
 #[test]
-fn two_extensions_cannot_have_one_command() {
-    let desk = desk().extension(
-        "other",
-        "panto.ext.register_command { name = 'greet', description = 'd', handler = print }",
+fn of_two_commands_only_the_one_that_does_not_count_is_lost() {
+    let register = |name: &str, says: &str| {
+        format!(
+            "panto.ext.register_command {{ name = '{name}', description = 'd', handler = function() return \"{says}\" end }}\n"
+        )
+    };
+    let file = format!(
+        "local panto = require('panto')\nreturn {{ name = 'ours', activate = function() {} end }}",
+        register("greet", "the project's")
     );
-    desk.run(async |_, live| live.end().await);
-    insta::assert_snapshot!(desk.said().join("\n"));
+    let desk = desk()
+        .extension(
+            "other",
+            &format!(
+                "{}panto.ext.register_command {{ name = 'data', fallback = true, file = '/a/data.md', description = 'd', handler = print }}\n\
+                 panto.ext.diagnose('info', 'other is active')",
+                register("nothing", "another's")
+            ),
+        )
+        .extension(
+            "waiting",
+            "panto.ext.register_command { name = 'late', fallback = true, description = 'd', handler = function() return 'waited' end }",
+        )
+        .extension(
+            "without",
+            "panto.ext.register_command { name = 'late', description = 'd', handler = print } error('no')",
+        )
+        .file("project/.panto/extensions/ours.lua", file);
+    desk.run(async |_, mut live| {
+        let mut said = Vec::new();
+        for name in ["greet", "nothing", "late"] {
+            said.push(live.host.command(name, "").await.unwrap().text);
+        }
+        let data = live.host.command("data", "").await.unwrap();
+        assert_eq!(data.exit_code, 3);
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(said, [text("the project's"), None, text("waited")]);
+        live.end().await;
+    });
+    insta::assert_snapshot!(desk.said().join("\n"), @"
+    warning: extension `other`: this `/nothing` is not used: the extension `commands` has a command of that name
+    warning: /a/data.md: this `/data` is not used: the extension `commands` has a command of that name
+    info: extension `other`: other is active
+    warning: extension `waiting`: this `/late` is not used: the extension `without` has a command of that name
+    error: ROOT/config/panto/extensions/without.lua:3: extension `without`: no
+    info: extension `commands`: this `/greet` is not used: the extension `ours` has a command of that name
+    ");
 }
 
 #[test]

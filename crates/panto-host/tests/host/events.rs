@@ -83,7 +83,7 @@ fn the_last_writer_wins_and_later_handlers_read_what_earlier_ones_wrote() {
         insta::assert_snapshot!(transcript);
         live.end().await;
     });
-    insta::assert_snapshot!(desk.said().join("\n"), @"error: the `tool_result` handler of `rewrite` failed: runtime error: `nothing` of a `tool_result` event cannot be assigned");
+    insta::assert_snapshot!(desk.said().join("\n"), @"error: the `tool_result` handler of `rewrite` failed: ROOT/config/panto/extensions/rewrite.lua:8: `nothing` of a `tool_result` event cannot be assigned");
 }
 
 #[test]

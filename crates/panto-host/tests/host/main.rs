@@ -12,6 +12,7 @@ mod loading;
 mod models;
 mod page;
 mod prompts;
+#[allow(dead_code, reason = "other test binaries and benches need the rest")]
 mod support;
 mod switching;
 mod trust;

@@ -11,7 +11,7 @@ use panto_host::headless::{Detail, Notes, Run, TextFlow, TextOutput, follow};
 use panto_host::host::{Asker, NobodyToAsk, Themes};
 use panto_host::models::{ChoiceRequest, LateProtocols};
 use panto_host::{Config, LoadConfig, Models, ProtocolRegistry};
-use pantograph::{Agent, AgentOptions, Submission};
+use pantograph::{Agent, AgentOptions, SessionId, Submission};
 use pantograph_scripted::{Script, ScriptedProtocol};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -85,8 +85,31 @@ impl Desk {
         text.replace(&self.root.path().display().to_string(), "ROOT")
     }
 
+    /// The same desk with another script.
+    pub(crate) fn playing(mut self, script: Script) -> Self {
+        self.protocol = Arc::new(ScriptedProtocol::new(script));
+        self
+    }
+
     /// Puts a session together and hands it to `work`, on the thread that owns it.
     pub(crate) fn run<T>(&self, work: impl AsyncFnOnce(&Composer, LiveSession) -> T) -> T {
+        self.run_kept(None, work)
+    }
+
+    /// The same for a session that is there already.
+    pub(crate) fn run_on<T>(
+        &self,
+        id: SessionId,
+        work: impl AsyncFnOnce(&Composer, LiveSession) -> T,
+    ) -> T {
+        self.run_kept(Some(id), work)
+    }
+
+    fn run_kept<T>(
+        &self,
+        id: Option<SessionId>,
+        work: impl AsyncFnOnce(&Composer, LiveSession) -> T,
+    ) -> T {
         let agents = Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -95,7 +118,12 @@ impl Desk {
         let owner = Builder::new_current_thread().enable_all().build().unwrap();
         let composer = self.composer(&agents);
         let done = owner.block_on(async {
-            let live = start(&composer).await;
+            let store = composer.store().unwrap();
+            let kept = match id {
+                Some(id) => Kept::open(store, id).await.unwrap().0,
+                None => Kept::New(store),
+            };
+            let live = start_kept(&composer, kept).await;
             work(&composer, live).await
         });
         drop(composer);
@@ -171,11 +199,14 @@ impl Desk {
 }
 
 pub(crate) async fn start(composer: &Composer) -> LiveSession {
+    start_kept(composer, Kept::New(composer.store().unwrap())).await
+}
+
+async fn start_kept(composer: &Composer, kept: Kept) -> LiveSession {
     let found = composer.find();
     let host = composer.host(&found).unwrap();
     let chosen = composer.models.choose(&ChoiceRequest::default()).unwrap();
     let builder = Agent::builder(chosen.protocol, chosen.model);
-    let kept = Kept::New(composer.store().unwrap());
     LiveSession::start(composer, host, &found, kept, builder)
         .await
         .unwrap()

@@ -56,6 +56,13 @@ async fn an_edit_keeps_how_a_file_is_written() {
         ),
         ("bom", b"\xEF\xBB\xBFa\n", "a", "b", b"\xEF\xBB\xBFb\n"),
         (
+            "bom, said too",
+            b"\xEF\xBB\xBFa\n",
+            "a",
+            "\u{FEFF}b",
+            b"\xEF\xBB\xBFb\n",
+        ),
+        (
             "utf-16le",
             b"\xFF\xFEa\0\n\0",
             "a",
@@ -313,4 +320,14 @@ async fn calls_of_one_batch_do_not_lose_what_another_changed() {
     statuses.sort();
     assert_eq!(statuses, ["ok", "ok"]);
     assert_eq!(machine.bytes("new"), b"two");
+}
+
+#[tokio::test]
+async fn what_ends_like_a_directory_is_no_file() {
+    let mut machine = machine(&[]);
+    let answer = machine
+        .call("write", json!({ "path": "x/", "content": "c" }))
+        .await;
+    insta::assert_snapshot!(answer.shown(), @"error: `path` names a directory: `x/`");
+    assert!(!machine.path("x").exists());
 }

@@ -207,3 +207,21 @@ async fn read_attaches_what_a_model_sees_as_it_is() {
     let answer = machine.call("read", json!({ "path": "b" })).await;
     assert_eq!(answer.attachments, [("application/pdf".to_owned(), 9)]);
 }
+
+// Elsewhere there is none such that every machine has.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_that_would_wait_is_not_waited_for() {
+    let mut machine = machine(&[]);
+    for (tool, input) in [
+        ("read", json!({ "path": "/proc/kmsg" })),
+        (
+            "grep",
+            json!({ "path": "/proc/kmsg", "pattern": "no such text" }),
+        ),
+    ] {
+        let call = machine.call(tool, input);
+        let answer = tokio::time::timeout(std::time::Duration::from_secs(20), call).await;
+        assert!(answer.is_ok(), "{tool}");
+    }
+}

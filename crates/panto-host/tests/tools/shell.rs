@@ -228,3 +228,17 @@ async fn sixteen_calls_of_one_batch_run_side_by_side() {
         assert_eq!(answer.status, "ok", "{}", answer.text);
     }
 }
+
+#[tokio::test]
+async fn a_time_that_cannot_be_meant_is_refused() {
+    let mut machine = machine(&[]);
+    for timeout_s in [json!(-1), json!(0), json!(1e9)] {
+        let input = json!({ "command": "touch ran", "timeout_s": timeout_s });
+        let answer = machine.call("shell", input).await;
+        assert_eq!(
+            answer.shown(),
+            "error: `timeout_s` must be from 0.1 to 3600, in seconds"
+        );
+    }
+    assert!(!machine.path("ran").exists());
+}

@@ -13,7 +13,7 @@ pub(crate) struct HostArgs {
     #[arg(long, help_heading = HEADING)]
     pub(crate) trust: bool,
 
-    /// Load no extensions: no tools, no commands
+    /// Load no extensions: no tools, no skills, no commands, no rules of AGENTS.md
     #[arg(long, help_heading = HEADING)]
     pub(crate) no_extensions: bool,
 
@@ -31,7 +31,7 @@ pub(crate) struct HostArgs {
     #[arg(long, help_heading = HEADING)]
     pub(crate) no_skills: bool,
 
-    /// Show the model these tools alone: names, separated by commas
+    /// Show the model these tools alone: names, separated by commas; none for none
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = HEADING)]
     pub(crate) tools: Option<Vec<String>>,
 

@@ -11,6 +11,8 @@ pub(crate) struct LuaArgs {
     pub(crate) before: Vec<Before>,
     /// Whether to print the version.
     pub(crate) version: bool,
+    /// Whether to print where the headers for modules in C are.
+    pub(crate) headers: bool,
     /// Whether to leave Lua's own variables out of account.
     pub(crate) without_variables: bool,
     /// The script, or `-`, and its arguments.
@@ -50,6 +52,10 @@ struct Flags {
     #[arg(id = "verbose", short = 'v')]
     version: bool,
 
+    /// Print the directory of Lua's headers, for modules in C
+    #[arg(long)]
+    headers: bool,
+
     /// Ignore LUA_INIT, LUA_PATH and LUA_CPATH
     #[arg(short = 'E')]
     without_variables: bool,
@@ -82,6 +88,7 @@ impl FromArgMatches for LuaArgs {
         Ok(Self {
             before: before.into_iter().map(|(_, before)| before).collect(),
             version: flags.version,
+            headers: flags.headers,
             without_variables: flags.without_variables,
             script: flags.script,
         })

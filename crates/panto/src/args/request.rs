@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, Parser};
 
-use super::{Cli, Command, CommonArgs, OutputFormat, RunArgs, short};
+use super::{Cli, Command, CommonArgs, OutputFormat, RunArgs, prompt, short};
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ impl Request {
 
 impl Cli {
     /// The output format that a command line asks for although it cannot be read as a whole.
-    pub(crate) fn wanted_format(mut arguments: Vec<OsString>) -> OutputFormat {
+    pub(crate) fn wanted_format(arguments: Vec<OsString>) -> OutputFormat {
+        let mut arguments = prompt::bind(arguments);
         loop {
             if let Some(format) = format_before_mistake(&arguments) {
                 return format;
@@ -53,6 +54,7 @@ impl Cli {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Request, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let arguments = prompt::bind(arguments);
         let cli = match Self::try_parse_from(&arguments) {
             Ok(cli) => cli,
             Err(error) => match prompt_at_the_end(&arguments, &error) {

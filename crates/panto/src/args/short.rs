@@ -39,9 +39,10 @@ pub(super) fn read(arguments: &[OsString], error: &clap::Error) -> Option<Reques
     }
     let mut arguments = words?;
     let json = take_json(&mut arguments);
+    // What is left behind it is the command's own, also a further `--`.
+    arguments.splice(0..0, [name, "--".to_owned()]);
     let command = XArgs {
-        name: Some(name),
-        arguments,
+        words: arguments,
         json,
         host: run.host,
         form,

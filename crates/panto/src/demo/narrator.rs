@@ -9,8 +9,9 @@ use panto_host::session::SessionEvent;
 use pantograph::{CallId, Event, ToolStatus};
 use serde_json::{Map, Value};
 
-/// How wide a line may get, in characters.
+/// How wide a line of a result, and one of a tool's notes, may get, in characters.
 const LINE: usize = 110;
+const NOTE: usize = 160;
 /// So many lines of a result are shown.
 const LINES: usize = 14;
 
@@ -145,7 +146,7 @@ fn shortened(text: &str) -> Vec<String> {
 
 /// Writes a line; nobody is left to be told if that fails.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", sanitize(line));
+    let _ = writeln!(io::stderr().lock(), "{}", sanitize(line.trim_end()));
 }
 
 impl Output for Narrator {
@@ -159,7 +160,7 @@ impl Output for Narrator {
             SessionEvent::Custom { name, data } if &**name == "tool_progress" => {
                 let note = data.get("data").and_then(|data| data.get("note"));
                 if let Some(note) = note.and_then(Value::as_str) {
-                    say(&format!("     {}", sanitize_line(note, LINE)));
+                    say(&format!("     {}", sanitize_line(note, NOTE)));
                 }
                 Ok(())
             }

@@ -87,7 +87,7 @@ fn values_that_do_not_fit_name_what_was_expected() {
         "model = 5",
         "model = \"\"",
         "model = [\"a\"]",
-        "reasoning = \"hihg\"",
+        "[providers.p.models.a]\nreasoning_control = \"efort\"",
         "reasoning = true",
         "providers = []",
         "[[providers]]",
@@ -134,11 +134,11 @@ fn values_that_do_not_fit_name_what_was_expected() {
       |
     1 | model = ["a"]
       |         ^^^^^
-    config.toml:1:13: `reasoning` takes one of `"off"`, `"minimal"`, `"low"`, `"medium"`, `"high"`, `"xhigh"`, `"max"`, not this text; did you mean `high`?
+    config.toml:2:21: `providers.p.models.a.reasoning_control` takes one of `"effort"`, `"budget"`, `"none"`, not this text; did you mean `effort`?
       |
-    1 | reasoning = "hihg"
-      |             ^^^^^^
-    config.toml:1:13: `reasoning` takes one of `"off"`, `"minimal"`, `"low"`, `"medium"`, `"high"`, `"xhigh"`, `"max"`, not `true`
+    2 | reasoning_control = "efort"
+      |                     ^^^^^^^
+    config.toml:1:13: `reasoning` takes text in quotes, not `true`
       |
     1 | reasoning = true
       |             ^^^^
