@@ -54,3 +54,27 @@ fn a_full_disk_under_the_output_is_an_error() {
       cause: No space left on device (os error 28)
     ");
 }
+
+#[test]
+fn output_that_would_not_wait_for_its_reader_is_waited_for() {
+    let machine =
+        Machine::with_script("[[steps]]\nplay = [{ text = \"0123456789\", count = 100000 }]");
+    for format in ["text", "json"] {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let mut command = machine.command(&["-p", "go", "-o", format]);
+        command.stdout(writer).stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        drop(command);
+        // Until the pipe is full, and the next write would fail.
+        while rustix::io::ioctl_fionread(&reader).unwrap() < 0x10000 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(text.len() > 1_000_000, "{format}: {}", text.len());
+    }
+}

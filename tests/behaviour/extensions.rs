@@ -440,6 +440,35 @@ fn whatever_is_emitted_is_told_however_much_it_is() {
     assert_eq!(ran.result()["text"], "a b c d e f g h");
 }
 
+/// Also the shell between, whose own environment anybody of the same user can read.
+#[test]
+fn programs_that_lua_starts_get_no_key() {
+    let machine = Machine::with_script("[[steps]]\nplay = [{ text = \"hello\" }]");
+    let show = "env; cat /proc/$$/environ /proc/self/environ 2>/dev/null | tr '\\\\0' '\\\\n'; echo it''s over";
+    machine.extension(
+        "shows",
+        &format!(
+            "local pipe = io.popen(\"{show}\") print(pipe:read('a'), pipe:close())\n\
+             print(os.execute(\"{show} >&2; exit 7\"))\n\
+             print(os.execute(), pcall(os.execute, {{}}), pcall(io.popen))"
+        ),
+    );
+    let ran = machine.run_with(
+        &[("ANTHROPIC_API_KEY", "sk-secret"), ("PLAIN", "it's here")],
+        &["-p", "hi"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(!ran.stderr.contains("sk-secret"), "{}", ran.shown());
+    assert!(
+        ran.stderr.matches("PLAIN=it's here").count() >= 2,
+        "{}",
+        ran.shown()
+    );
+    assert_eq!(ran.stderr.matches("its over").count(), 2, "{}", ran.shown());
+    assert!(ran.stderr.contains("nil\texit\t7"), "{}", ran.shown());
+    assert!(ran.stderr.contains("true\tfalse\t"), "{}", ran.shown());
+}
+
 /// What delegation is made of serves others, too: an example without a word of children.
 #[test]
 fn it_asks_two_models_at_once() {

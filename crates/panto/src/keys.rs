@@ -144,3 +144,14 @@ mod tests {
         assert!(keys.prepare(&own).await.is_ok());
     }
 }
+
+/// Keeps other programs of the same user, those of tools too, from reading the process's
+/// environment and memory, in which keys are. The superuser still can.
+pub(crate) fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Where it is refused it is as it was.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}

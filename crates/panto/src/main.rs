@@ -37,6 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     panics::keep_quiet();
     signals::leave_what_cannot_be_closed();
+    keys::hide_environment();
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match Cli::read(arguments.clone()) {
         Ok(request) => {

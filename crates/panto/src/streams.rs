@@ -1,16 +1,50 @@
 //! The process's standard streams: the one place that knows them.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use clap::error::ErrorKind;
 use panto_host::headless::{
     Detail, JsonOutput, Notes, Output, RunError, RunResult, StreamJsonOutput, TextFlow, TextOutput,
     json_pretty, sanitize,
 };
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::args::OutputFormat;
 use crate::failure::{self, Exit, Failure};
+
+/// Standard output, or another descriptor, that waits for its reader also where it was opened so
+/// that it would not: a program that shares it may have had reason to.
+struct Patient<W>(W);
+
+impl<W: Write + AsFd> Patient<W> {
+    fn insist<T>(&mut self, mut attempt: impl FnMut(&mut W) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match attempt(&mut self.0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut waited = [PollFd::new(&self.0, PollFlags::OUT)];
+                    match poll(&mut waited, None) {
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl<W: Write + AsFd> Write for Patient<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.insist(|inner| inner.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.insist(W::flush)
+    }
+}
 
 /// The output of a run, in the format that was asked for.
 pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
@@ -20,10 +54,11 @@ pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
         Detail::Brief
     };
     let notes = Notes::new(io::stderr(), detail);
-    let stdout = io::stdout();
+    let is_terminal = io::stdout().is_terminal();
+    let stdout = Patient(io::stdout());
     match format {
         OutputFormat::Text => {
-            let flow = if stdout.is_terminal() {
+            let flow = if is_terminal {
                 TextFlow::Streaming
             } else {
                 TextFlow::Whole
@@ -37,7 +72,7 @@ pub(crate) fn output(format: OutputFormat, verbose: bool) -> Box<dyn Output> {
 
 /// Writes what a command prints; a reader that has gone is no failure.
 pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = Patient(io::stdout().lock());
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(error)),
@@ -134,7 +169,7 @@ pub(crate) fn refuse(error: &clap::Error, format: OutputFormat) -> Exit {
             ..RunError::default()
         };
         let result = RunResult::failed_early(error, Exit::Usage.code());
-        let _ = StreamJsonOutput::new(io::stdout()).finish(&result);
+        let _ = StreamJsonOutput::new(Patient(io::stdout())).finish(&result);
     }
     Exit::Usage
 }

@@ -75,8 +75,13 @@ local function all()
   local list, seen = {}, {}
   for _, place in ipairs(directories()) do
     local file = files.join(place.dir, NAME)
-    local real = files.kind(file) == "file" and files.real(file)
+    local kind = files.kind(file)
+    local real = kind == "file" and files.real(file)
     local inside = place.inside and (files.real(place.inside) or place.inside)
+    if kind and kind ~= "file" and kind ~= "directory" then
+      local message = ("these rules are skipped: it is a %s, not a file"):format(kind)
+      markdown.diagnose(panto.ext, "warning", message, file)
+    end
     if real and not seen[real] then
       seen[real] = true
       if inside and not files.is_within(real, inside) then

@@ -196,7 +196,8 @@ fn shell_environment(shared: &Rc<Shared>, _: &Owner, lua: &Lua, _: Args) -> Repl
     values(lua, list)
 }
 
-/// Lets `os.getenv` see what Lua's environment has, in which no key is.
+/// Lets `os.getenv`, and programs that Lua starts, see what Lua's environment has, in which no key
+/// is.
 fn hide_keys(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
     let os: Table = lua.globals().get("os")?;
     let weak = Rc::downgrade(shared);
@@ -216,7 +217,17 @@ fn hide_keys(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<()> {
                 None => values(lua, Value::Nil),
             }
         })?;
-    os.raw_set("getenv", getenv)
+    os.raw_set("getenv", getenv)?;
+    let entries = lua.create_table()?;
+    for (name, value) in &shared.options.environment {
+        let mut entry = name.as_encoded_bytes().to_vec();
+        entry.push(b'=');
+        entry.extend_from_slice(value.as_encoded_bytes());
+        entries.raw_push(lua.create_string(entry)?)?;
+    }
+    lua.load(include_str!("programs.lua"))
+        .set_name("=[panto]")
+        .call(entries)
 }
 
 /// Has `print` leave standard output to the answer, which programs read.

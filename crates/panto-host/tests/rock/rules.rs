@@ -56,6 +56,19 @@ fn without_rules_there_is_no_section() {
 }
 
 #[test]
+fn rules_that_are_a_pipe_are_said() {
+    let world = World::new();
+    world.file("repo/x", "");
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.path("repo/AGENTS.md"))
+        .status();
+    assert!(made.unwrap().success());
+    let bench = world.activate("rules");
+    assert_eq!(bench.section("rules"), "(no section)");
+    insta::assert_snapshot!(bench.diagnostics());
+}
+
+#[test]
 fn rules_cannot_end_their_element_nor_reach_the_terminal() {
     let world = World::new();
     world.file(
