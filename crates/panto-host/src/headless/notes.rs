@@ -26,6 +26,8 @@ pub enum Detail {
 pub struct Notes<E> {
     writer: Option<E>,
     detail: Detail,
+    /// What the session's own turns have used.
+    own: UsageTotal,
 }
 
 impl<E: Write> Notes<E> {
@@ -34,6 +36,7 @@ impl<E: Write> Notes<E> {
         Self {
             writer: Some(writer),
             detail,
+            own: UsageTotal::default(),
         }
     }
 
@@ -52,8 +55,23 @@ impl<E: Write> Notes<E> {
     }
 
     pub(super) fn event(&mut self, event: &SessionEvent) {
+        self.count(event);
         if let Some(line) = self.line(event) {
             self.say(&line);
+        }
+    }
+
+    /// Takes note of what a turn has used.
+    pub(super) fn count(&mut self, event: &SessionEvent) {
+        if let SessionEvent::Turn(Event::Settled(outcome)) = event {
+            self.own.merge(&outcome.usage);
+        }
+    }
+
+    /// Says what the run has used, if other agents than the session's have a part in it.
+    pub(super) fn finish(&mut self, all: &UsageTotal) {
+        if self.detail == Detail::Verbose && all.requests > self.own.requests {
+            self.say(&format!("with all other agents: {}", usage(all)));
         }
     }
 

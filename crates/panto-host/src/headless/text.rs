@@ -151,6 +151,7 @@ impl<O: Write, E: Write> Output for TextOutput<O, E> {
     }
 
     fn event(&mut self, event: &SessionEvent) -> io::Result<()> {
+        self.notes.count(event);
         if let SessionEvent::Turn(event) = event {
             match self.flow {
                 TextFlow::Streaming => self.stream(event)?,
@@ -187,8 +188,9 @@ impl<O: Write, E: Write> Output for TextOutput<O, E> {
         self.show(&text)
     }
 
-    fn finish(&mut self, _result: &RunResult) -> io::Result<()> {
+    fn finish(&mut self, result: &RunResult) -> io::Result<()> {
         self.end_line()?;
+        self.notes.finish(&result.usage);
         self.stdout.flush()
     }
 }
