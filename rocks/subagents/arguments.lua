@@ -1,7 +1,12 @@
 --- What the model gives to `subagents.run`.
 local panto = require("panto")
+local text = require("subagents.text")
 
 local M = {}
+
+--- How long the name of something can be, and how many wrong ones are named.
+local MAX_NAME = 512
+local MOST_NAMED = 5
 
 ---@class subagents.Arguments
 ---@field agent string?
@@ -49,6 +54,9 @@ function M.check(input, known, takes)
   end
   if #unknown > 0 then
     table.sort(unknown)
+    for i = #unknown, 1, -1 do
+      unknown[i] = i <= MOST_NAMED and text.cut(unknown[i], 80) or nil
+    end
     local many = #unknown > 1
     return ("there %s no argument%s %s; the arguments are %s"):format(
       many and "are" or "is",
@@ -78,6 +86,11 @@ function M.read(input)
   for _, name in ipairs(KNOWN) do
     if not M.is_absent(input[name]) then
       arguments[name] = input[name]
+    end
+  end
+  for _, name in ipairs({ "agent", "id", "model", "reasoning" }) do
+    if #(arguments[name] or "") > MAX_NAME then
+      return nil, ("`%s` has more than %d bytes; %s"):format(name, MAX_NAME, FORMS)
     end
   end
   if arguments.agent and arguments.id then

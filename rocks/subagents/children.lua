@@ -326,23 +326,35 @@ function M.is_kept(child)
   return child.file ~= nil and uv.fs_stat(child.file) ~= nil
 end
 
---- The child that a call began or went on with, if one is on disk.
+---@class subagents.OfCall
+---@field id string
+---@field profile string
+---@field store panto.Store
+---@field is_last boolean whether the call is that of its last turn
+
+--- The children on disk by the calls that began them and that went on with them last.
 ---@param session panto.ext.SessionInfo
----@param tool_call_id string
----@return { id: string, manifest: subagents.Manifest, store: panto.Store, is_last: boolean }? found
-function M.of_call(session, tool_call_id)
+---@return table<string, subagents.OfCall>
+function M.by_call(session)
   local store, dir = M.store(session)
-  local list = dir and store:list()
-  for _, info in ipairs(list or {}) do
-    local manifest = manifests.read(store, info.id)
+  local list = dir and store:list() or {}
+  local by_call = {}
+  -- The one that was modified last counts: some providers use an id again.
+  for i = #list, 1, -1 do
+    local id = list[i].id
+    local manifest = manifests.read(store, id, true)
     if manifest and manifest.owner == session.id then
-      local last = manifests.last_stamp(store, info.id)
-      local is_last = last ~= nil and last.tool_call_id == tool_call_id
-      if is_last or manifest.tool_call_id == tool_call_id then
-        return { id = info.id, manifest = manifest, store = store, is_last = is_last }
+      local last = manifests.last_stamp(store, id)
+      local called = { last and last.tool_call_id or false, manifest.tool_call_id or false }
+      for _, call in ipairs(called) do
+        if call then
+          local is_last = last ~= nil and last.tool_call_id == call
+          by_call[call] = { id = id, profile = manifest.profile, store = store, is_last = is_last }
+        end
       end
     end
   end
+  return by_call
 end
 
 return M

@@ -17,17 +17,17 @@ local runs = require("subagents.runs")
 
 --- The result of a call that a crash cut off, if its child is on disk: what the child's file tells,
 --- which may have come to its end.
+---@param by_call table<string, subagents.OfCall>
 ---@param tool_call_id string
 ---@return string?
-local function interrupted(tool_call_id)
-  local session = panto.ext.session_info()
-  local found = session and children.of_call(session, tool_call_id)
+local function interrupted(by_call, tool_call_id)
+  local found = by_call[tool_call_id]
   if not found then
     return nil
   end
   local result = {
     id = found.id,
-    agent = found.manifest.profile,
+    agent = found.profile,
     status = "cancelled",
     stop = "cancelled",
     resumable = true,
@@ -52,9 +52,16 @@ local function listen(running)
   panto.ext.on("session_end", function()
     running:cancel()
   end)
+  -- All calls that a crash has cut off come at once, in the first turn behind it.
+  local by_call
+  panto.ext.on("turn_end", function()
+    by_call = nil
+  end)
   panto.ext.on("tool_result", function(event)
     if event.interrupted and event.tool_name == prompts.NAMESPACE .. "run" then
-      local text = interrupted(event.id)
+      local session = panto.ext.session_info()
+      by_call = by_call or (session and children.by_call(session)) or {}
+      local text = interrupted(by_call, event.id)
       if text then
         event.output = text
       end

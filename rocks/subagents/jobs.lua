@@ -19,58 +19,88 @@ local AT_ONCE = 256
 ---@field event fun(event: panto.Event)
 ---@field settled fun(result: panto.JobResult) once
 
----@type table<subagents.Turn, true>
+--- How long turns are drained before others go on, in nanoseconds.
+local BUDGET = 20 * 1000 * 1000
+
+--- Those that run. The first one is drained next.
+---@type subagents.Turn[]
 local live = {}
 ---@type { read: integer, write: integer }?
 local pipe
 local reader, again
+--- Whether a draining has begun and not come to its end.
+local is_draining = false
 
 ---@param turn subagents.Turn
 ---@param result panto.JobResult
 local function settle(turn, result)
   turn.is_settled = true
-  live[turn] = nil
+  -- Before anybody hears of it: who listens may be stopped.
+  waking.wake(turn.co)
   turn.job:close()
   turn.heard.settled(result)
 end
 
+--- Tells what a turn has said.
 ---@param turn subagents.Turn
+---@param deadline integer
 ---@return boolean has_more
-local function drain(turn)
+local function drain(turn, deadline)
   for _ = 1, AT_ONCE do
     local event = turn.job:next_event()
-    if event then
-      turn.heard.event(event)
-    else
+    if not event then
       local result = turn.job:result()
       if result then
         settle(turn, result)
       end
       return false
     end
+    turn.heard.event(event)
+    if uv.hrtime() > deadline then
+      return true
+    end
   end
   return true
 end
 
-local function drain_all()
-  local turns, failure, has_more = {}, nil, false
-  for turn in pairs(live) do
-    turns[#turns + 1] = turn
-  end
-  for _, turn in ipairs(turns) do
-    -- What fails for one must not keep the others waiting.
-    local ok, more = xpcall(drain, debug.traceback, turn)
-    has_more = has_more or more == true
-    failure = not ok and more or failure
-    if turn.is_settled then
-      waking.wake(turn.co)
+---@param turn subagents.Turn
+local function forget_if_settled(turn)
+  for i = #live, 1, -1 do
+    if turn.is_settled and live[i] == turn then
+      table.remove(live, i)
     end
   end
-  if has_more then
-    again:send()
+end
+
+--- Drains all turns, each behind the others that wait. Whoever listens may raise, or be stopped for
+--- running long, and this with him: then it goes on when `again` is called.
+local function drain_all()
+  is_draining = true
+  again:send()
+  local deadline = uv.hrtime() + BUDGET
+  local has_more = false
+  for _ = 1, #live do
+    local turn = table.remove(live, 1)
+    if not turn then
+      break
+    end
+    -- One that was stopped while it settled is only taken out.
+    if not turn.is_settled then
+      live[#live + 1] = turn
+      has_more = drain(turn, deadline) or has_more
+      forget_if_settled(turn)
+    end
+    if uv.hrtime() > deadline then
+      -- The others are next.
+      return
+    end
   end
-  if failure then
-    error(failure, 0)
+  is_draining = has_more
+end
+
+local function go_on()
+  if is_draining then
+    drain_all()
   end
 end
 
@@ -83,7 +113,7 @@ local function wake_fd()
     if not made then
       return nil, message
     end
-    again = assert(uv.new_async(drain_all))
+    again = assert(uv.new_async(go_on))
     again:unref()
     reader = assert(uv.new_pipe(false))
     assert(reader:open(made.read))
@@ -115,7 +145,7 @@ function M.start(agent, prompt, metadata, heard)
     return nil, message
   end
   local turn = { job = job, heard = heard, is_settled = false }
-  live[turn] = true
+  live[#live + 1] = turn
   return turn
 end
 

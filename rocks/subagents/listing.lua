@@ -4,6 +4,7 @@ local children = require("subagents.children")
 local ending = require("subagents.ending")
 local manifests = require("subagents.manifest")
 local text = require("subagents.text")
+local waking = require("subagents.waking")
 local uv = require("luv")
 
 local M = {}
@@ -39,7 +40,7 @@ local function read(store, info, dir)
     modified = info.modified,
     usage = {},
   }
-  local manifest, wrong = manifests.read(store, info.id)
+  local manifest, wrong = manifests.read(store, info.id, true)
   local messages, message = store:load_messages(info.id)
   if not manifest or not messages or #messages == 0 then
     listed.error = not manifest and wrong or message
@@ -123,6 +124,7 @@ local function list(dir)
   local found = panto.json.array({})
   for i, id in ipairs(ids) do
     found[i] = read(store, infos[id] or { id = text.text(id) }, dir)
+    waking.pause()
   end
   return found
 end

@@ -43,15 +43,44 @@ local function value_of(message)
   return type(value) == "table" and value or nil
 end
 
+--- Whether a value is a list of names, or nothing.
+---@param value any
+---@return boolean
+local function are_names(value)
+  if value == nil then
+    return true
+  elseif type(value) ~= "table" then
+    return false
+  end
+  for key, name in pairs(value) do
+    if math.type(key) ~= "integer" or type(name) ~= "string" then
+      return false
+    end
+  end
+  return true
+end
+
+--- Whether what a manifest says of tools can be heeded.
+---@param tools any
+---@return boolean
+local function is_restriction(tools)
+  if tools == nil then
+    return true
+  end
+  return type(tools) == "table" and are_names(tools.allow) and are_names(tools.deny)
+end
+
 --- The manifest of a stored child, and the message that carries it.
 ---@async
 ---@param store panto.Store
 ---@param id string
+---@param is_brief boolean? the first one will do
 ---@return subagents.Manifest? manifest
 ---@return panto.Message|string|nil message the message, or what is wrong
 ---@return string? code
-function M.read(store, id)
-  local options = { metadata_key = KEY, role = "system", limit = 2 }
+function M.read(store, id, is_brief)
+  -- Looking for a second one takes all of the file.
+  local options = { metadata_key = KEY, role = "system", limit = is_brief and 1 or 2 }
   local messages, failure, code = store:load_messages(id, options)
   if not messages then
     return nil, failure, code
@@ -59,6 +88,9 @@ function M.read(store, id)
   local manifest = #messages == 1 and value_of(messages[1])
   if not manifest or type(manifest.owner) ~= "string" or type(manifest.profile) ~= "string" then
     return nil, "it is not the conversation of a child", "foreign"
+  end
+  if not is_restriction(manifest.tools) then
+    return nil, "what it may not do cannot be read", "foreign"
   end
   if math.type(manifest.v) ~= "integer" or manifest.v > VERSION then
     return nil, "it was written by a newer version of panto", "newer_version"
@@ -75,7 +107,7 @@ function M.last_stamp(store, id)
   local options = { metadata_key = KEY, role = "user", limit = 1, from_end = true }
   local messages = store:load_messages(id, options)
   local stamp = messages and messages[1] and value_of(messages[1])
-  return stamp and type(stamp.model) == "string" and stamp or nil
+  return stamp and type(stamp.model) == "string" and are_names(stamp.tools) and stamp or nil
 end
 
 --- The stamp in a message's metadata, if it has one.

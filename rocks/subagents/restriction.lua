@@ -222,7 +222,7 @@ end
 ---@param denies boolean
 ---@return string[]? names
 function Reader:names(entry, denies)
-  if OURS[entry:lower()] and not (denies and ALSO_DENIES[entry:lower()]) then
+  if OURS[entry:lower()] and not denies then
     return { OURS[entry:lower()] }
   end
   local shown = text.cut(text.one_line(entry), 80)
@@ -236,7 +236,9 @@ function Reader:names(entry, denies)
   local bare, argument = entry:match("^([^()]+)(%b())$")
   local name = bare or entry
   local lower = name:lower()
-  if DELEGATION[lower] or lower:find("^subagents%.") or lower == "subagents" then
+  local delegates = DELEGATION[lower] or lower:find("^subagents%.") or lower == "subagents"
+  -- An extension may have a tool of such a name.
+  if delegates and not (denies and DELEGATION[lower]) then
     self:tell("info", "delegation", "`%s` is left out: a child never delegates", shown)
     return nil
   end
@@ -266,22 +268,32 @@ function Reader:names(entry, denies)
     self:tell("warning", "tool_unknown", "`%s` is left out: there is no such tool here", shown)
     return nil
   end
-  local ours = OURS[lower]
-  if not ours then
-    return { name }
+  if not denies then
+    return { OURS[lower] or name }
   end
-  return { ours, denies and ALSO_DENIES[lower] or nil }
+  -- Both what the name means and what has it; and of `Bash*` or `functions.shell` the tool.
+  local stem = lower:gsub("^functions%.", ""):match("^[%w_-]+") or lower
+  local names = { OURS[lower] or OURS[stem] }
+  names[#names + 1] = ALSO_DENIES[lower]
+  -- What is denied is compared without the case of letters.
+  if lower ~= names[1] then
+    names[#names + 1] = name
+  end
+  return names
 end
+
+--- What each list has already.
+---@type table<string[], table<string, true>>
+local SETS = setmetatable({}, { __mode = "k" })
 
 ---@param list string[]
 ---@param names string[]?
 local function add(list, names)
+  local set = SETS[list] or {}
+  SETS[list] = set
   for _, name in ipairs(names or {}) do
-    local is_new = true
-    for _, known in ipairs(list) do
-      is_new = is_new and known ~= name
-    end
-    if is_new then
+    if not set[name] then
+      set[name] = true
       list[#list + 1] = name
     end
   end
@@ -324,8 +336,14 @@ function Reader:map(map, lists)
     else
       has_no = true
       if not (said and NO[said]) then
+        local shown = text.cut(text.one_line(key), 80)
+        if not has_yes(map) then
+          -- The others would stay.
+          self.wrong = ("only `true` and `false` can be said of `%s`"):format(shown)
+          return
+        end
         local message = "`%s` is denied: only `true` and `false` can be said of a tool"
-        self:tell("warning", "tool_value", message, text.cut(text.one_line(key), 80))
+        self:tell("warning", "tool_value", message, shown)
       end
       if key == "*" then
         all = false
@@ -441,7 +459,10 @@ function M.read(data, positions)
       end
     end
   end
-  M.other_keys(data, reader)
+  local hidden = M.other_keys(data, reader)
+  if hidden then
+    fail("tools", hidden)
+  end
   if is_fatal then
     return nil, problems, true
   end
@@ -456,10 +477,59 @@ function M.read(data, positions)
   return restriction, problems, false
 end
 
+--- What restricts a profile, in letters alone.
+local RESTRICTS = { tools = true, disallowedtools = true, excludedtools = true }
+
+--- Whether a key looks like one that restricts, but for what nobody sees or tells apart.
+---@param key string
+---@return boolean
+local function is_disguised(key)
+  if M.KEYS[key] then
+    return false
+  end
+  local lower = key:lower()
+  local first = lower:match("^(%a+)[.%[:/]")
+  if first and RESTRICTS[first] then
+    return true
+  end
+  if not lower:find("[\x80-\xFF]") then
+    return false
+  end
+  local plain = lower:gsub("[\xC2-\xF4][\x80-\xBF]*", "?")
+  local bare = plain:gsub("[^%a]", "")
+  if RESTRICTS[bare] then
+    return true
+  end
+  for known in pairs(RESTRICTS) do
+    if #known == #plain and known:find("^" .. plain:gsub("%W", ".") .. "$") then
+      return true
+    end
+  end
+  return false
+end
+
+--- Whether a text has, behind what some take for the end of a line, a key that restricts.
+---@param value any
+---@return boolean
+local function hides_key(value)
+  if type(value) ~= "string" or not value:find("[\xC2\xE2]") then
+    return false
+  end
+  local lines = value:gsub("\u{2028}", "\n"):gsub("\u{2029}", "\n"):gsub("\u{85}", "\n")
+  for key in lines:gmatch("\n%s*(%a+)%s*:") do
+    if lines ~= value and RESTRICTS[key:lower()] then
+      return true
+    end
+  end
+  return false
+end
+
 --- Names keys that would take something away elsewhere, and those that are nearly ours.
 ---@param data table<string, any>
 ---@param reader subagents.RestrictionReader
+---@return string? message a restriction that cannot be understood
 function M.other_keys(data, reader)
+  local hidden
   local keys = {}
   for key in pairs(data) do
     keys[#keys + 1] = tostring(key)
@@ -467,6 +537,10 @@ function M.other_keys(data, reader)
   table.sort(keys)
   for _, key in ipairs(keys) do
     reader.key = key
+    if is_disguised(key) or hides_key(data[key]) then
+      local shown = text.cut(text.one_line(key), 80)
+      hidden = ("`%s` may restrict it, and cannot be read"):format(shown)
+    end
     if NOT_ENFORCED[key] or key == "mode" then
       local said = word_of(data[key]) or ""
       if not NO[said] and not (key == "mode" and HARMLESS_MODES[said]) then
@@ -486,6 +560,7 @@ function M.other_keys(data, reader)
       end
     end
   end
+  return hidden
 end
 
 --- Whether an entry of a list means a tool.
@@ -499,6 +574,9 @@ local function matches(entry, name, is_lenient)
   end
   if is_lenient and entry:lower() == name:lower() then
     return true
+  end
+  if is_lenient then
+    entry, name = entry:lower(), name:lower()
   end
   local prefix = entry:match("^(.+)%*$")
   if not prefix and entry:find("^mcp__") then
@@ -536,7 +614,11 @@ function M.apply(restriction, names)
   end
   for _, list in ipairs({ allow or {}, deny or {} }) do
     for _, entry in ipairs(list) do
-      if not has_matched[entry] and entry ~= "*" then
+      -- Another program's name for a tool of ours stands beside ours.
+      local ours = OURS[entry:lower()]
+      local is_told = list == allow
+        or ((not ours or ours == entry) and not DELEGATION[entry:lower()])
+      if not has_matched[entry] and entry ~= "*" and is_told then
         has_matched[entry] = true
         unmatched[#unmatched + 1] = entry
       end

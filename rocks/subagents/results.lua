@@ -58,13 +58,14 @@ end
 --- Keeps the head and the tail of a long text.
 ---@param output string
 ---@param id string
+---@param most integer in bytes
 ---@return string text
 ---@return boolean was_cut
-local function capped(output, id)
-  if #output <= M.MAX_OUTPUT then
+local function capped(output, id, most)
+  if #output <= most then
     return output, false
   end
-  local half = M.MAX_OUTPUT // 2
+  local half = most // 2
   local head = text.cut(output, half)
   local start = #output - half + 1
   -- Not in the middle of a character.
@@ -104,7 +105,13 @@ function M.text(result)
     shown[key] = value
   end
   if shown.output then
-    local output, was_cut = capped(shown.output, result.id)
+    local output, was_cut = capped(shown.output, result.id, M.MAX_OUTPUT)
+    local written = #assert(panto.json.encode(output))
+    if written > 2 * M.MAX_OUTPUT then
+      -- Much of it is escaped.
+      local most = #output * M.MAX_OUTPUT // written
+      output, was_cut = capped(shown.output, result.id, most)
+    end
     shown.output, shown.truncated = output, was_cut or shown.truncated or nil
   end
   local fields = {}

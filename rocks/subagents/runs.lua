@@ -302,6 +302,9 @@ local function carry_out(runs, run, prompt)
   end
   run.turn = turn
   jobs.wait(turn)
+  if not run.result then
+    finish(runs, run, { status = "failed", stop = "error", error = "its end was lost" })
+  end
 end
 
 --- Ends what a call has begun, however the call ends.

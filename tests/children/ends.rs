@@ -349,3 +349,34 @@ fn children_on_providers_of_both_kinds_run_side_by_side() {
         .collect();
     assert_eq!(outputs, expected);
 }
+
+/// Whoever listens to children may loop, raise and be slow: no result is lost by it.
+#[test]
+fn a_listener_that_loops_costs_no_result() {
+    let desk = desk(
+        vec![Step::text("One."), Step::text("Two."), Step::text("Three.")],
+        "",
+    )
+    .extension(
+        "loops",
+        "local ends, events = 0, 0\n\
+         panto.ext.on('subagents.end', function()\n\
+           ends = ends + 1\n\
+           if ends == 1 then while true do end end\n\
+         end)\n\
+         panto.ext.on('subagents.event', function()\n\
+           events = events + 1\n\
+           if events == 7 then while true do end end\n\
+           if events == 9 then error('no') end\n\
+         end)",
+    );
+    let lines: Vec<_> = results(&desk).iter().map(brief).collect();
+    assert_eq!(
+        lines,
+        [
+            "completed end output=\"One.\" resumable",
+            "completed end output=\"Two.\" resumable",
+            "completed end output=\"Three.\" resumable",
+        ]
+    );
+}

@@ -68,9 +68,10 @@ describe("names", function()
     assert.same({ allow = { "read" } }, found)
     assert.same({ "info delegation", "info delegation", "info delegation" }, codes)
     local is_fatal
+    -- An extension may have a tool of this name.
     found, codes, is_fatal = read({ disallowedTools = "Task" })
-    assert.is_nil(found)
-    assert.same({ "info delegation" }, codes)
+    assert.same({ deny = { "Task" } }, found)
+    assert.same({}, codes)
     assert.is_false(is_fatal)
   end)
 end)
@@ -95,12 +96,12 @@ describe("a list", function()
 
   it("that is a map says both", function()
     for _, case in ipairs({
-      { { read = true, bash = false }, { allow = { "read" }, deny = { "shell" } } },
+      { { read = true, bash = false }, { allow = { "read" }, deny = { "shell", "bash" } } },
       { { write = false, edit = false }, { deny = { "edit", "write" } } },
       { { ["*"] = false, read = true }, { allow = { "read" } } },
-      { { ["*"] = true, bash = false }, { deny = { "shell" } } },
+      { { ["*"] = true, bash = false }, { deny = { "shell", "bash" } } },
       { { ["*"] = false }, { allow = {} } },
-      { { read = "allow", bash = "deny" }, { allow = { "read" }, deny = { "shell" } } },
+      { { read = "allow", bash = "deny" }, { allow = { "read" }, deny = { "shell", "bash" } } },
       { { ["mcp__x__*"] = false }, { deny = { "mcp__x__*" } } },
     }) do
       local found, codes, is_fatal = read({ tools = case[1] })
@@ -110,7 +111,7 @@ describe("a list", function()
     end
     -- What is neither yes nor no is no.
     local found, codes = read({ tools = { read = true, bash = { ["git *"] = "allow" } } })
-    assert.same({ allow = { "read" }, deny = { "shell" } }, found)
+    assert.same({ allow = { "read" }, deny = { "shell", "bash" } }, found)
     assert.same({ "warning tool_value" }, codes)
   end)
 
@@ -154,15 +155,67 @@ describe("a list", function()
     assert.same({ allow = { "read" } }, found)
     assert.same({ "warning tool_pattern" }, codes)
     found, codes = read({ disallowedTools = "Bash(rm:*)" })
-    assert.same({ deny = { "shell" } }, found)
+    assert.same({ deny = { "shell", "Bash" } }, found)
     assert.same({ "warning tool_pattern" }, codes)
+  end)
+
+  it("that is a map with anything but yes and no costs the profile", function()
+    for _, said in ipairs({ 1, "always", "y", { allow = true } }) do
+      local found, _, is_fatal = read({ tools = { read = said } })
+      assert.is_nil(found)
+      assert.is_true(is_fatal)
+    end
+  end)
+
+  it("of what is denied takes a tool away however it is spelt", function()
+    local tools = { "shell", "bash", "Shell", "mcp__git__push", "task", "read" }
+    for entry, kept in pairs({
+      ["Bash*"] = { "mcp__git__push", "task", "read" },
+      ["SHELL*"] = { "bash", "mcp__git__push", "task", "read" },
+      ["shell:*"] = { "bash", "mcp__git__push", "task", "read" },
+      ["functions.shell"] = { "bash", "mcp__git__push", "task", "read" },
+      ["Bash"] = { "mcp__git__push", "task", "read" },
+      ["mcp__Git*"] = { "shell", "bash", "Shell", "task", "read" },
+      ["MCP__git"] = { "shell", "bash", "Shell", "task", "read" },
+      ["task"] = { "shell", "bash", "Shell", "mcp__git__push", "read" },
+    }) do
+      local found = read({ disallowedTools = entry })
+      assert.same(kept, (restriction.apply(found, tools)))
+    end
+  end)
+
+  it("behind what nobody sees costs the profile", function()
+    for _, key in ipairs({
+      "\u{A0}tools",
+      "tools\u{200D}",
+      "too\u{34F}ls",
+      "t\u{43E}\u{43E}ls",
+      "tools.read",
+      "disallowed\u{AD}Tools",
+    }) do
+      local _, _, is_fatal = read({ [key] = "read" })
+      assert.is_true(is_fatal)
+    end
+    local _, _, is_fatal = read({ description = "x\u{2028}tools: read" })
+    assert.is_true(is_fatal)
+    _, _, is_fatal = read({ description = "x\u{2028}nothing: read", ["größe"] = "1" })
+    assert.is_false(is_fatal)
+  end)
+
+  it("may be long", function()
+    local names = {}
+    for i = 1, 20000 do
+      names[i] = "t" .. i
+    end
+    local found = read({ tools = names })
+    assert.equal(20000, #found.allow)
   end)
 
   it("of what is denied has two names", function()
     local found = read({ disallowedTools = "Bash", excludedTools = { "Edit", "Bash" } })
-    assert.same({ deny = { "shell", "edit" } }, found)
+    assert.same({ deny = { "shell", "Bash", "edit" } }, found)
     found = read({ excludedTools = "apply_patch" })
-    assert.same({ deny = { "edit", "write" } }, found)
+    assert.same({ deny = { "edit", "write", "apply_patch" } }, found)
   end)
 end)
 
