@@ -114,6 +114,17 @@ impl KeyLookup for Keys {
     }
 }
 
+/// Keeps other programs of the same user, those of tools too, from reading the process's
+/// environment and memory, in which keys are. The superuser still can.
+pub(crate) fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Where it is refused it is as it was.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use panto_host::config::Sourced;
@@ -142,16 +153,5 @@ mod tests {
         }
         assert!(keys.prepare(&home).await.is_err());
         assert!(keys.prepare(&own).await.is_ok());
-    }
-}
-
-/// Keeps other programs of the same user, those of tools too, from reading the process's
-/// environment and memory, in which keys are. The superuser still can.
-pub(crate) fn hide_environment() {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // Where it is refused it is as it was.
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

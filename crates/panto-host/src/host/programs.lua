@@ -1,4 +1,6 @@
---- What `io.popen` and `os.execute` start has the environment that extensions have, and not the process's own.
+--- What `io.popen` and `os.execute` start has the environment that extensions have, and not the
+--- process's own.
+-- luacheck: ignore 122
 local environment = ...
 local popen, execute = io.popen, os.execute
 local gsub, type = string.gsub, type
