@@ -1,12 +1,13 @@
 --- What the layers have, as of one moment.
 local files = require("subagents.files")
 local reading = require("subagents.reading")
+local uv = require("luv")
 local waking = require("subagents.waking")
 
 local M = {}
 
---- So many files, then others go on.
-local AT_ONCE = 250
+--- How long files are read before others go on, in nanoseconds.
+local BUDGET = 50 * 1000 * 1000
 
 ---@class subagents.Layer
 ---@field name string
@@ -49,13 +50,15 @@ end
 ---@return subagents.Layer[]
 function M.read(places, read)
   local layers, seen = {}, {}
+  local deadline = uv.hrtime() + BUDGET
   for i, place in ipairs(places) do
     local found = files.find(place.dir, seen)
     local layer = { name = place.name, files = {}, diagnostics = found.diagnostics }
     for j, entry in ipairs(found.files) do
       layer.files[j] = read(entry)
-      if j % AT_ONCE == 0 then
+      if uv.hrtime() > deadline then
         waking.pause()
+        deadline = uv.hrtime() + BUDGET
       end
     end
     layers[i] = layer

@@ -79,7 +79,7 @@ fn of_children(desk: &Desk) -> Vec<RecordedRequest> {
     requests
 }
 
-/// S0-8, S0-10 to S0-12, S0-19, E-2, E-8: what is wrong is said with what would be right, and
+/// S0-8, S0-10 to S0-12, S0-19, S0-160, E-2, E-8: what is wrong is said with what would be right, and
 /// nothing begins.
 #[test]
 fn arguments_that_are_wrong_begin_nothing() {

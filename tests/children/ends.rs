@@ -380,3 +380,78 @@ fn a_listener_that_loops_costs_no_result() {
         ]
     );
 }
+
+/// S0-153: tools in Lua that children call at the same time park amid their work, and none sees
+/// another's: each child gets its own results, and no two are in Lua at once between two waits.
+#[test]
+fn tools_of_several_children_do_not_meet() {
+    const CHILDREN: usize = 12;
+    let mut script = Script::new();
+    let mut calls = Step::new();
+    for i in 0..CHILDREN {
+        let task = format!("Task {i:02}.");
+        let own = |word: &str| Call::new("echo", json!({ "text": format!("{word} {i:02}") }));
+        script = script
+            .step(
+                Step::new()
+                    .then(own("first"))
+                    .then(own("second"))
+                    .when_system(CHILD)
+                    .when_last(task.clone()),
+            )
+            .step(
+                Step::text(format!("Child {i:02}."))
+                    .when_system(CHILD)
+                    .when_last(format!("first {i:02} second {i:02}")),
+            );
+        let input = json!({ "agent": "general", "prompt": task });
+        calls = calls.then(Call::new("subagents.run", input));
+    }
+    let script = script
+        .step(calls.when_last("go").when_last_role(Role::User))
+        .step(Step::text("Done.").repeated());
+    let desk = with_config(
+        script,
+        "model = \"test:model\"\n[providers.test]\nprotocol = \"scripted\"\n\
+         [providers.test.models.model]\n[extensions.settings.subagents]\nconcurrency = 12\n",
+    )
+    .extension(
+        "echo",
+        "local uv = require('luv')\n\
+         local said, inside = {}, false\n\
+         panto.ext.register_tool {\n\
+           name = 'echo', description = 'd', schema = { type = 'object' },\n\
+           handler = function(input, context)\n\
+             local id = context.agent:session_id()\n\
+             assert(panto.ext.agent:session_id() == id, 'not my agent')\n\
+             for _ = 1, 3 do\n\
+               assert(not inside, 'somebody else is in Lua')\n\
+               inside = true\n\
+               for _ = 1, 2000 do end\n\
+               inside = false\n\
+               local co, timer = coroutine.running(), uv.new_timer()\n\
+               timer:start(1, 0, function() timer:close() coroutine.resume(co) end)\n\
+               coroutine.yield()\n\
+               assert(panto.ext.agent:session_id() == id, 'not my agent any more')\n\
+             end\n\
+             said[id] = said[id] and said[id] .. ' ' .. input.text or input.text\n\
+             if input.text:find('^second') then\n\
+               while not said[id]:find('first') do\n\
+                 local co, timer = coroutine.running(), uv.new_timer()\n\
+                 timer:start(1, 0, function() timer:close() coroutine.resume(co) end)\n\
+                 coroutine.yield()\n\
+               end\n\
+               return ('first %s second %s'):format(said[id]:match('first (%d+)'), said[id]:match('second (%d+)'))\n\
+             end\n\
+             return input.text\n\
+           end,\n\
+         }",
+    );
+    let outputs: Vec<_> = results(&desk)
+        .iter()
+        .map(|it| it["output"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    let expected: Vec<_> = (0..CHILDREN).map(|i| format!("Child {i:02}.")).collect();
+    assert_eq!(outputs, expected);
+    assert_eq!(desk.said(), [""; 0]);
+}

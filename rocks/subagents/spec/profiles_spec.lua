@@ -1,4 +1,4 @@
---- Profiles as people write them. The names of the examples are those of the shapes in which they
+--- Profiles as people write them (S0-160). The names of the examples are those of the shapes in which they
 --- were found.
 local panto = require("panto")
 local profiles = require("subagents.profiles")

@@ -306,6 +306,7 @@ async fn a_protocol_that_never_has_data_runs_into_the_idle_limit_and_is_cancelle
     );
 }
 
+/// S0-162: each stream keeps to itself, and stopping one leaves the others.
 #[tokio::test(start_paused = true)]
 async fn streams_of_one_protocol_interleave_and_are_cancelled_apart() {
     let mut machine = machine();
