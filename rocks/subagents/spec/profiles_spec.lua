@@ -1,5 +1,5 @@
---- Profiles as people write them (S0-160). The names of the examples are those of the shapes in which they
---- were found.
+--- Profiles as people write them (S0-160). The names of the examples are those of the shapes in
+--- which they were found.
 local panto = require("panto")
 local profiles = require("subagents.profiles")
 local uv = require("luv")
