@@ -130,10 +130,9 @@ fn memory(dir: &Path) {
     let most = 256;
     let desk = desk(dir, most, most, Step::text("Well.").then(Fault::Stall));
     desk.run(async |_, mut live| {
-        // One batch before, so that what is made once is there; then it is stopped.
-        for measured in [false, true] {
+        // The first ones bring what is made once; the others take over what these have left.
+        for which in ["at first", "once more"] {
             let before = resident();
-            let events = live.handle.events();
             live.handle
                 .submit(pantograph::Submission::follow_up("go"))
                 .unwrap();
@@ -144,12 +143,8 @@ fn memory(dir: &Path) {
                     tokio::time::sleep(Duration::from_millis(300)).await;
                 })
                 .await;
-            if measured {
-                let each = (resident().saturating_sub(before)) / most as u64 / 1024;
-                println!(
-                    "a live child beside its conversation of 4 messages: {each} KB, {most} of them"
-                );
-            }
+            let each = (resident().saturating_sub(before)) / most as u64 / 1024;
+            println!("live children beside their conversations of 4 messages, {most} {which}: {each} KB each");
             live.handle.interrupt();
             let handle = live.handle.clone();
             live.host
@@ -159,7 +154,6 @@ fn memory(dir: &Path) {
                     }
                 })
                 .await;
-            drop(events);
         }
         live.end().await;
     });
@@ -172,10 +166,10 @@ fn main() {
     if memory_dir.is_dir() {
         places.push(("memory", memory_dir));
     }
+    memory(&disk);
     for (name, dir) in &places {
         turn_cost(name, dir);
         latency(name, dir, 16, 4);
         latency(name, dir, 64, 64);
     }
-    memory(&disk);
 }
