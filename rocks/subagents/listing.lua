@@ -105,14 +105,18 @@ end
 --- The children of a catalog, those that cannot be read among them, in the order of their ids.
 ---@async
 ---@param dir string
----@return subagents.Listed[]
+---@return subagents.Listed[]? found
+---@return string? message
 local function list(dir)
   local store = panto.file_system_jsonl_store({ dir = dir })
   local infos, ids = {}, {}
   for _, info in ipairs(store:list() or {}) do
     infos[info.id] = info
   end
-  local request = uv.fs_scandir(dir)
+  local request, failure, code = uv.fs_scandir(dir)
+  if not request and code ~= "ENOENT" then
+    return nil, failure
+  end
   for name in
     function()
       return request and uv.fs_scandir_next(request)
@@ -161,7 +165,11 @@ function M.children(args)
   if not id or not sessions then
     return { text = message, exit_code = 2 }
   end
-  local found, lines, width = list(children.directory(sessions, id)), {}, 0
+  local found, failure = list(children.directory(sessions, id))
+  if not found then
+    return { text = ("the children cannot be listed: %s"):format(failure), exit_code = 1 }
+  end
+  local lines, width = {}, 0
   for _, listed in ipairs(found) do
     width = math.max(width, panto.text.width(panto.text.truncate(listed.agent, 24)))
   end

@@ -119,19 +119,25 @@ fn a_child_whose_provider_stalls_fails_and_its_siblings_do_not() {
     assert_eq!(results[1]["stop"], "provider_error");
 }
 
-/// A limit of the provider slows those on it, and fails none.
+/// A limit of the provider slows those on it, and fails none: who begins behind the limit waits, too.
 #[test]
-fn a_rate_limit_of_one_child_fails_none() {
+fn a_rate_limit_of_one_child_slows_the_others_and_fails_none() {
     let limited =
-        failure(ErrorClass::RateLimit).with_retry_after(std::time::Duration::from_millis(300));
+        failure(ErrorClass::RateLimit).with_retry_after(std::time::Duration::from_millis(600));
     let desk = desk(
         vec![
             Step::error(limited),
-            Step::text("Two."),
+            Step::text("Two.").on_open(std::time::Duration::from_millis(200)),
             Step::text("Three."),
             Step::text("Four."),
         ],
-        "",
+        "[extensions.settings.subagents]\nconcurrency = 2\n[providers.test.models.other]",
+    )
+    .extension(
+        "watch",
+        "panto.ext.on('subagents.event', function(event)\n\
+           if event.data.event.type == 'paused' then print('paused') end\n\
+         end)",
     );
     let results = results(&desk);
     let lines: Vec<_> = results.iter().map(brief).collect();
@@ -143,6 +149,11 @@ fn a_rate_limit_of_one_child_fails_none() {
             "completed end output=\"Three.\" resumable",
             "completed end output=\"Four.\" resumable",
         ]
+    );
+    assert!(
+        desk.said().contains(&"printed: paused".to_owned()),
+        "{:?}",
+        desk.said()
     );
 }
 
