@@ -17,6 +17,27 @@ local RESTRICTS = { tools = true, disallowedTools = true, excludedTools = true }
 local EMPTY = { [""] = true, ["~"] = true, null = true, Null = true, NULL = true }
 EMPTY['""'], EMPTY["''"] = true, true
 
+--- What some take for the end of a line, and YAML does not.
+local ENDS = { "\u{2028}", "\u{2029}", "\u{85}" }
+
+--- The restriction that stands behind such an end.
+---@param line string
+---@return string? key
+local function hidden_in(line)
+  if not line:find("[\xC2\xE2]") then
+    return nil
+  end
+  local parts = line
+  for _, ending in ipairs(ENDS) do
+    parts = parts:gsub(ending, "\n")
+  end
+  for key in parts:gmatch("\n%s*(%a+)%s*:") do
+    if RESTRICTS[key] then
+      return key
+    end
+  end
+end
+
 ---@param bytes string
 ---@return subagents.Header
 function M.read(bytes)
@@ -38,6 +59,10 @@ function M.read(bytes)
     elseif line:find("^%-%-%-%s*$") or line:find("^%.%.%.%s*$") then
       return found
     else
+      local hidden = hidden_in(line)
+      if hidden then
+        found.broken = found.broken or { key = hidden, line = number }
+      end
       local key, behind = line:match("^[\"']?([%w_][%w_.-]*)[\"']?%s*:()")
       local inner = not key and line:match("^[%s,{-]+[\"']?(%a+)[\"']?%s*:")
       local word = not key and line:match("^(%a+)%s*[^%w%s:]?%f[\0%s]")

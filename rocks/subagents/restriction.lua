@@ -508,22 +508,6 @@ local function is_disguised(key)
   return false
 end
 
---- Whether a text has, behind what some take for the end of a line, a key that restricts.
----@param value any
----@return boolean
-local function hides_key(value)
-  if type(value) ~= "string" or not value:find("[\xC2\xE2]") then
-    return false
-  end
-  local lines = value:gsub("\u{2028}", "\n"):gsub("\u{2029}", "\n"):gsub("\u{85}", "\n")
-  for key in lines:gmatch("\n%s*(%a+)%s*:") do
-    if lines ~= value and RESTRICTS[key:lower()] then
-      return true
-    end
-  end
-  return false
-end
-
 --- Names keys that would take something away elsewhere, and those that are nearly ours.
 ---@param data table<string, any>
 ---@param reader subagents.RestrictionReader
@@ -537,7 +521,7 @@ function M.other_keys(data, reader)
   table.sort(keys)
   for _, key in ipairs(keys) do
     reader.key = key
-    if is_disguised(key) or hides_key(data[key]) then
+    if is_disguised(key) then
       local shown = text.cut(text.one_line(key), 80)
       hidden = ("`%s` may restrict it, and cannot be read"):format(shown)
     end

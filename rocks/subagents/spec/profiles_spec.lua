@@ -482,6 +482,18 @@ describe("P17", function()
   end)
 end)
 
+describe("a restriction", function()
+  it("behind what some take for the end of a line costs the profile", function(dir)
+    for i, ending in ipairs({ "\u{2028}", "\u{2029}", "\u{85}" }) do
+      local text = header("name: neo", "description: x" .. ending .. "tools: read")
+      local profile = one(dir .. "/" .. i, text)
+      assert.is_nil(profile)
+    end
+    local text = header("name: neo", "description: x\u{2028}y", "tools: read")
+    assert.same({ allow = { "read" } }, one(dir .. "/4", text).restriction)
+  end)
+end)
+
 describe("P18", function()
   it("links are followed, and what is reached twice counts once", function(dir)
     write(dir .. "/elsewhere/inner.md", header("description: inner"))
