@@ -177,7 +177,7 @@ function M.register(runs)
     handler = function(args)
       local word, rest = args:match("^(%S*)%s*(.-)$")
       if word == "" then
-        runs.profiles = runs.profiles:refresh()
+        runs:refresh()
         return list(runs.profiles)
       elseif word == "check" then
         return check(rest ~= "" and rest or nil)

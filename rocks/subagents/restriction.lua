@@ -553,14 +553,11 @@ end
 ---@param is_lenient boolean
 ---@return boolean
 local function matches(entry, name, is_lenient)
-  if entry == "*" or entry == name then
-    return true
-  end
-  if is_lenient and entry:lower() == name:lower() then
-    return true
-  end
   if is_lenient then
     entry, name = entry:lower(), name:lower()
+  end
+  if entry == "*" or entry == name then
+    return true
   end
   local prefix = entry:match("^(.+)%*$")
   if not prefix and entry:find("^mcp__") then
